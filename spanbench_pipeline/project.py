@@ -1,0 +1,86 @@
+"""Where things lie: the checkout's root, and the home that holds all that runs write."""
+
+from __future__ import annotations
+
+import os
+from dataclasses import dataclass
+from pathlib import Path
+
+from spanbench_pipeline.errors import InputError
+
+
+@dataclass(frozen=True)
+class Project:
+    """The folders of one working installation.
+
+    ``root`` holds workspace.yaml. ``home`` holds Parquet files, the DuckDB file, the vector cache,
+    Dagster's state and experiments registered by ``adapt``; it is the root's ``warehouse/``
+    unless ``--home`` or SPANBENCH_HOME says otherwise, and then downloads lie in it too, so that
+    two homes never share what they were given.
+    """
+
+    root: Path
+    home: Path
+
+    @property
+    def downloads(self) -> Path:
+        """Where ``fetch`` keeps archives' members."""
+        own = self.home == self.root / "warehouse"
+        return self.root / "data" / "downloads" if own else self.home / "downloads"
+
+    @property
+    def parquet(self) -> Path:
+        """One Parquet file per asset: ``<corpus>/<stage>/<name>.parquet``."""
+        return self.home / "parquet"
+
+    @property
+    def database(self) -> Path:
+        """The DuckDB file, nothing but views over the Parquet files."""
+        return self.home / "spanbench.duckdb"
+
+    @property
+    def reports(self) -> Path:
+        """``<corpus>/developer.md`` and its like."""
+        return self.home / "reports"
+
+    @property
+    def vectors(self) -> Path:
+        """The vector cache."""
+        return self.home / "cache" / "vectors.sqlite"
+
+    @property
+    def models(self) -> Path:
+        """Weights that ``fetch models`` brought."""
+        return self.downloads / "models"
+
+    @property
+    def dagster(self) -> Path:
+        """Dagster's state."""
+        return self.home / "dagster"
+
+    @property
+    def registered(self) -> Path:
+        """Experiments registered by ``adapt``."""
+        return self.home / "experiments"
+
+    def experiment_files(self) -> list[Path]:
+        """The experiment files, the project's own first, each group by name."""
+        folders = (self.root / "data" / "experiments", self.registered)
+        return [path for folder in folders for path in sorted(folder.glob("*.toml"))]
+
+
+def find(home: str | Path | None = None) -> Project:
+    """The project of this checkout, with ``home`` or SPANBENCH_HOME or the root's warehouse/.
+
+    Raises InputError where no folder above the package or the working directory holds
+    workspace.yaml.
+    """
+    here = Path(__file__).resolve().parent
+    for folder in (here, *here.parents, Path.cwd(), *Path.cwd().parents):
+        if (folder / "workspace.yaml").is_file():
+            chosen = home or os.environ.get("SPANBENCH_HOME") or folder / "warehouse"
+            return Project(folder, Path(chosen).expanduser().resolve())
+    raise InputError(
+        f"no workspace.yaml above {here} or {Path.cwd()}: run spanbench from its checkout "
+        "(git clone, then pip install -e .)"
+    )

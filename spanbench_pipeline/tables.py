@@ -1,0 +1,380 @@
+"""The schema of every table that leaves a stage, declared once.
+
+Parquet files, DuckDB views, the web UI and the documentation all read it from here. A table is an
+Arrow table with exactly these columns, in this order, sorted by ``order``.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.compute as pc
+
+TEXT = pa.string()
+INT = pa.int64()
+REAL = pa.float64()
+TEXT_MAP = pa.map_(pa.string(), pa.string())
+VECTOR = pa.list_(pa.float32())
+
+
+@dataclass(frozen=True)
+class Column:
+    """One column: its Arrow type, what it means, and whether a value may be absent."""
+
+    name: str
+    type: pa.DataType
+    description: str
+    nullable: bool = False
+
+
+@dataclass(frozen=True)
+class TableSpec:
+    """One table: what a row is, its key, and the order its rows are stored in.
+
+    ``key`` columns identify a row; a key may hold a nullable column (``k`` of a metric without a
+    depth). ``order`` defaults to the key.
+    """
+
+    name: str
+    description: str
+    key: tuple[str, ...]
+    columns: tuple[Column, ...]
+    order: tuple[str, ...] = ()
+
+    @property
+    def sort_columns(self) -> tuple[str, ...]:
+        """The columns that rows are stored by."""
+        return self.order or self.key
+
+    @property
+    def schema(self) -> pa.Schema:
+        """The Arrow schema, with each column's description as field metadata."""
+        return pa.schema(
+            [
+                pa.field(c.name, c.type, c.nullable, metadata={"description": c.description})
+                for c in self.columns
+            ]
+        )
+
+
+def _specs(*specs: TableSpec) -> dict[str, TableSpec]:
+    return {spec.name: spec for spec in specs}
+
+
+_CORPUS = Column("corpus", TEXT, "name of the corpus")
+_CONFIG = Column("config", TEXT, "name of the configuration, as published")
+_CHUNKER = Column("chunker", TEXT, "name of the chunker in the experiment")
+_QUERY = Column("query_id", TEXT, "id of the query, unique in the corpus")
+_DOC = Column("doc_id", TEXT, "id of the document")
+_CHUNK = Column("chunk_id", TEXT, "<doc_id>:<chunker>:<chunk_no>")
+_START = Column("start_char", INT, "first character, in Unicode code points from 0")
+_END = Column("end_char", INT, "one past the last character, in Unicode code points")
+_METRIC = Column("metric", TEXT, "bare name of the metric")
+_K = Column("k", INT, "depth the metric looks at; null where it has none", nullable=True)
+_SPAN_NO = Column("span_no", INT, "number of the gold span within its query, from 0")
+
+TABLES = _specs(
+    TableSpec(
+        "source_files",
+        "the files a corpus was read from, with their hashes: its provenance",
+        ("corpus", "file"),
+        (
+            _CORPUS,
+            Column("file", TEXT, "name of the file, relative to the corpus's source"),
+            Column("role", TEXT, "archive, member, document, queries or metadata"),
+            Column("n_bytes", INT, "size in bytes", nullable=True),
+            Column("sha256", TEXT, "sha256 of the bytes"),
+            Column("note", TEXT, "what a reader must know about this file", nullable=True),
+        ),
+    ),
+    TableSpec(
+        "documents",
+        "the documents of a corpus, with their whole text",
+        ("corpus", "doc_id"),
+        (
+            _CORPUS,
+            _DOC,
+            Column("title", TEXT, "title as the source gives it"),
+            Column("n_chars", INT, "length of the text in Unicode code points"),
+            Column("text", TEXT, "the whole text; every offset counts in it"),
+            Column("text_sha256", TEXT, "sha256 of the text's UTF-8 bytes"),
+            Column("source_file", TEXT, "file the text came from"),
+            Column("extractor", TEXT, "what made text of the file, with its version"),
+            Column("metadata", TEXT_MAP, "declared fields, as text, sorted by name"),
+        ),
+    ),
+    TableSpec(
+        "queries",
+        "the queries of a corpus",
+        ("corpus", "query_id"),
+        (
+            _CORPUS,
+            _QUERY,
+            Column("query", TEXT, "the text that is searched for"),
+            Column("clause_type", TEXT, "kind of clause asked for", nullable=True),
+            Column("subset", TEXT, "part of a pooled corpus; null where there is none", True),
+            Column("doc_id", TEXT, "the document asked about; null: unscoped", nullable=True),
+            Column("filters", TEXT_MAP, "metadata values that the query declares, as text"),
+        ),
+    ),
+    TableSpec(
+        "gold_spans",
+        "the characters that answer each query, as marked by people",
+        ("corpus", "query_id", "span_no"),
+        (
+            _CORPUS,
+            _QUERY,
+            _SPAN_NO,
+            _DOC,
+            _START,
+            _END,
+            Column("text", TEXT, "the span's characters, equal to document[start:end]"),
+        ),
+    ),
+    TableSpec(
+        "chunks",
+        "the pieces that a chunker makes of the documents",
+        ("corpus", "chunker", "chunk_id"),
+        (
+            _CORPUS,
+            _CHUNKER,
+            _CHUNK,
+            _DOC,
+            Column("chunk_no", INT, "number of the chunk within its document, from 0"),
+            _START,
+            _END,
+        ),
+        order=("corpus", "chunker", "doc_id", "chunk_no"),
+    ),
+    TableSpec(
+        "embeddings",
+        "one vector a chunk",
+        ("corpus", "chunker", "encoder", "chunk_id"),
+        (
+            _CORPUS,
+            _CHUNKER,
+            Column("encoder", TEXT, "name of the encoder in the experiment"),
+            _CHUNK,
+            Column("vector", VECTOR, "unit vector; null: the text has no word piece", True),
+            Column("n_tokens", INT, "word pieces before any cut, special ones included"),
+        ),
+    ),
+    TableSpec(
+        "rankings",
+        "the chunks that a configuration returns for a query, best first",
+        ("corpus", "config", "query_id", "rank"),
+        (
+            _CORPUS,
+            _CONFIG,
+            _QUERY,
+            Column("rank", INT, "position in the list, from 1"),
+            _CHUNK,
+            _DOC,
+            _START,
+            _END,
+            Column("score", REAL, "what ordered the final list"),
+            Column("dense_rank", INT, "rank in the dense list; null: not in it", True),
+            Column("bm25_rank", INT, "rank in the BM25 list; null: not in it", True),
+            Column("fused_rank", INT, "rank in the fused list; null: not fused", True),
+        ),
+    ),
+    TableSpec(
+        "query_metrics",
+        "each metric of each query",
+        ("corpus", "config", "query_id", "metric", "k"),
+        (
+            _CORPUS,
+            _CONFIG,
+            _QUERY,
+            _METRIC,
+            _K,
+            Column("value", REAL, "value of the metric; null: undefined for this query", True),
+        ),
+    ),
+    TableSpec(
+        "span_outcomes",
+        "how much of each gold span the top k chunks hold",
+        ("corpus", "config", "query_id", "span_no", "k"),
+        (
+            _CORPUS,
+            _CONFIG,
+            _QUERY,
+            _SPAN_NO,
+            Column("k", INT, "depth looked at"),
+            _DOC,
+            _START,
+            _END,
+            Column("covered_chars", INT, "distinct characters of the span inside the top k"),
+        ),
+    ),
+    TableSpec(
+        "failure_labels",
+        "why each failing query failed; queries that succeed have no row",
+        ("corpus", "config", "query_id"),
+        (
+            _CORPUS,
+            _CONFIG,
+            _QUERY,
+            Column("label", TEXT, "the first label that holds"),
+            Column("lever", TEXT, "what to change; null: nothing (metric artifact)", True),
+            Column("evidence", TEXT, "JSON: enough to derive the label again by hand"),
+        ),
+    ),
+    TableSpec(
+        "chunk_stats",
+        "what a chunker makes possible, before any retrieval",
+        ("corpus", "chunker", "stat"),
+        (
+            _CORPUS,
+            _CHUNKER,
+            Column("stat", TEXT, "name of the statistic"),
+            Column("value", REAL, "its value, shares in [0, 1]; null: not measured", True),
+        ),
+    ),
+    TableSpec(
+        "config_metrics",
+        "each metric of each configuration: the mean over its queries",
+        ("corpus", "config", "subset", "metric", "k"),
+        (
+            _CORPUS,
+            _CONFIG,
+            Column("subset", TEXT, "part of a pooled corpus; null: the whole", nullable=True),
+            _METRIC,
+            _K,
+            Column("value", REAL, "mean over the queries where it is defined", nullable=True),
+            Column("n_queries", INT, "queries with a defined value"),
+        ),
+    ),
+    TableSpec(
+        "clause_type_metrics",
+        "each metric of each configuration by clause type",
+        ("corpus", "config", "clause_type", "metric", "k"),
+        (
+            _CORPUS,
+            _CONFIG,
+            Column("clause_type", TEXT, "kind of clause asked for"),
+            _METRIC,
+            _K,
+            Column("value", REAL, "mean over the queries where it is defined", nullable=True),
+            Column("n_queries", INT, "queries with a defined value"),
+        ),
+    ),
+    TableSpec(
+        "config_stats",
+        "what the developer report says of a configuration beside its metrics",
+        ("corpus", "config", "stat"),
+        (
+            _CORPUS,
+            _CONFIG,
+            Column("stat", TEXT, "name of the statistic"),
+            Column("value", REAL, "its value; null: undefined", nullable=True),
+        ),
+    ),
+    TableSpec(
+        "config_pairs",
+        "two configurations that differ in exactly one lever, and what changing it did",
+        ("corpus", "lever", "from_config", "to_config"),
+        (
+            _CORPUS,
+            Column("lever", TEXT, "the one lever that differs"),
+            Column("from_config", TEXT, "the configuration before the change"),
+            Column("to_config", TEXT, "the configuration after it"),
+            Column("delta", REAL, "change in complete_grounding@5"),
+            Column("fixed", INT, "queries grounded after and not before"),
+            Column("broken", INT, "queries grounded before and not after"),
+            Column(
+                "promoted",
+                INT,
+                "relevant chunks brought into the top 5; null: chunkers differ",
+                True,
+            ),
+            Column("fixed_queries", pa.list_(pa.string()), "their ids, sorted"),
+            Column("broken_queries", pa.list_(pa.string()), "their ids, sorted"),
+        ),
+    ),
+    TableSpec(
+        "configs",
+        "the configurations of a corpus: every lever's setting, and whether it was measured",
+        ("corpus", "config"),
+        (
+            _CORPUS,
+            _CONFIG,
+            _CHUNKER,
+            Column("retriever", TEXT, "dense, bm25 or hybrid"),
+            Column("reranker", TEXT, "name of the reranker; null: none", nullable=True),
+            Column("doc_scope", pa.bool_(), "search only the document asked about"),
+            Column("metadata_filters", pa.bool_(), "apply the query's metadata filters"),
+            Column("encoder", TEXT, "name of the encoder; null: not used", nullable=True),
+            Column("state", TEXT, "measured, or not measured: why"),
+        ),
+    ),
+)
+
+
+class TableError(ValueError):
+    """A table does not have the columns, types or keys that it declares."""
+
+
+def conform(name: str, table: pa.Table) -> pa.Table:
+    """``table`` as the declared table ``name``: columns in order, cast, sorted, checked.
+
+    Raises TableError for a missing or unknown column, a value that does not fit its type, a null
+    where none may be, or two rows with one key.
+    """
+    spec = TABLES[name]
+    expected = [c.name for c in spec.columns]
+    if sorted(table.column_names) != sorted(expected):
+        missing = sorted(set(expected) - set(table.column_names))
+        unknown = sorted(set(table.column_names) - set(expected))
+        raise TableError(f"table {name}: missing columns {missing}, unknown columns {unknown}")
+    try:
+        table = table.select(expected).cast(spec.schema).combine_chunks()
+    except (pa.ArrowInvalid, pa.ArrowTypeError, ValueError) as error:
+        raise TableError(f"table {name}: {error}") from error
+    for column in spec.columns:
+        nulls = table.column(column.name).null_count
+        if nulls and not column.nullable:
+            raise TableError(f"table {name}: {nulls} nulls in {column.name}")
+    table = table.sort_by([(c, "ascending") for c in spec.sort_columns])
+    repeated = repeated_keys(name, table)
+    if repeated.num_rows:
+        first = repeated.slice(0, 1).to_pylist()[0]
+        raise TableError(f"table {name}: {repeated.num_rows} keys given more than once: {first}")
+    return table.replace_schema_metadata(None)
+
+
+def repeated_keys(name: str, table: pa.Table) -> pa.Table:
+    """The keys of ``table`` that more than one row has, with a column ``n``."""
+    key = list(TABLES[name].key)
+    counted = table.select(key).group_by(key, use_threads=False).aggregate([([], "count_all")])
+    counted = counted.rename_columns({"count_all": "n"})
+    return counted.filter(pc.greater(counted.column("n"), 1))
+
+
+def from_rows(name: str, rows: Sequence[Mapping[str, Any]]) -> pa.Table:
+    """The declared table ``name`` from one mapping a row."""
+    return conform(name, pa.Table.from_pylist([dict(r) for r in rows], TABLES[name].schema))
+
+
+def from_columns(name: str, columns: Mapping[str, Any]) -> pa.Table:
+    """The declared table ``name`` from one sequence (or array) a column."""
+    schema = TABLES[name].schema
+    arrays = {
+        key: values
+        if isinstance(values, pa.Array | pa.ChunkedArray)
+        else pa.array(values, schema.field(key).type)
+        for key, values in columns.items()
+        if key in schema.names
+    }
+    unknown = sorted(set(columns) - set(schema.names))
+    if unknown:
+        raise TableError(f"table {name}: unknown columns {unknown}")
+    return conform(name, pa.table(arrays))
+
+
+def empty(name: str) -> pa.Table:
+    """The declared table ``name`` with no rows."""
+    return TABLES[name].schema.empty_table()
