@@ -35,7 +35,7 @@ class TableSpec:
     """One table: what a row is, its key, and the order its rows are stored in.
 
     ``key`` columns identify a row; a key may hold a nullable column (``k`` of a metric without a
-    depth). ``order`` defaults to the key.
+    depth). ``order`` defaults to the key. ``has_view``: whether the warehouse shows it.
     """
 
     name: str
@@ -43,6 +43,7 @@ class TableSpec:
     key: tuple[str, ...]
     columns: tuple[Column, ...]
     order: tuple[str, ...] = ()
+    has_view: bool = True
 
     @property
     def sort_columns(self) -> tuple[str, ...]:
@@ -310,6 +311,27 @@ TABLES = _specs(
             Column("encoder", TEXT, "name of the encoder; null: not used", nullable=True),
             Column("state", TEXT, "measured, or not measured: why"),
         ),
+    ),
+    TableSpec(
+        "report_files",
+        "the files that the reports consist of",
+        ("corpus", "file"),
+        (
+            _CORPUS,
+            Column("file", TEXT, "path below the corpus's reports folder"),
+            Column("sha256", TEXT, "sha256 of the bytes"),
+            Column("baseline", TEXT, "the configuration that the client report starts from"),
+        ),
+    ),
+    TableSpec(
+        "warehouse_views",
+        "the views of spanbench.duckdb",
+        ("view",),
+        (
+            Column("view", TEXT, "name of the view"),
+            Column("n_files", INT, "Parquet files that it reads"),
+        ),
+        has_view=False,
     ),
 )
 

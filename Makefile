@@ -1,0 +1,28 @@
+# Two commands do everything on a fresh machine: make run, make test.
+PYTHON ?= python3
+BIN := .venv/bin
+
+.PHONY: run test check
+run: .venv/installed
+	$(BIN)/spanbench run
+
+test: .venv/installed-dev
+	$(BIN)/pytest
+
+# Formatter, linter, types, import rules.
+check: .venv/installed-dev
+	$(BIN)/ruff format --check .
+	$(BIN)/ruff check .
+	$(BIN)/mypy
+	$(BIN)/lint-imports
+
+.venv/bin/python:
+	$(PYTHON) -m venv .venv
+
+.venv/installed: .venv/bin/python pyproject.toml constraints.txt
+	$(BIN)/pip install --quiet --constraint constraints.txt --editable .
+	@touch $@
+
+.venv/installed-dev: .venv/installed
+	$(BIN)/pip install --quiet --constraint constraints.txt --editable '.[dev]'
+	@touch $@

@@ -1,0 +1,1 @@
+"""The pipeline as Dagster assets: one thin module a stage, with the checks that guard it."""

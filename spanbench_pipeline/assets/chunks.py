@@ -1,0 +1,61 @@
+"""chunks/<chunker>: the documents cut into pieces."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from spanbench_pipeline import chunkers
+from spanbench_pipeline.assets.stage import Check, Outcome, Reader, Stage
+from spanbench_pipeline.chunkers import Chunker
+from spanbench_pipeline.experiment import Experiment
+from spanbench_pipeline.measures import invariants
+
+
+def stages(experiment: Experiment) -> list[Stage]:
+    """One stage a chunker of the experiment."""
+    corpus = experiment.corpus
+    found = []
+    for settings in experiment.chunkers.values():
+        chunker = chunkers.load(settings, experiment.path)
+        found.append(
+            Stage(
+                key=(corpus, "chunks", chunker.name),
+                table="chunks",
+                description=f"The documents of {corpus}, cut by the chunker {chunker.name}.",
+                compute=_compute(corpus, chunker),
+                deps=((corpus, "documents"),),
+                modules=(chunker.module, "spanbench_pipeline.chunkers"),
+                params={"name": chunker.name, "params": dict(chunker.params)},
+                checks=_checks(chunker),
+                tags={"corpus": corpus, "chunker": chunker.name},
+            )
+        )
+    return found
+
+
+def _compute(corpus: str, chunker: Chunker) -> Callable[[Reader], Outcome]:
+    def compute(reader: Reader) -> Outcome:
+        return Outcome(chunkers.chunk_documents(corpus, reader.table("documents"), chunker))
+
+    return compute
+
+
+def _checks(chunker: Chunker) -> tuple[Check, ...]:
+    inside = Check(
+        "chunks_inside_text",
+        "Every chunk has at least one character and lies inside its document's text.",
+        lambda reader: invariants.chunks_outside_text(reader.own(), reader.table("documents")),
+    )
+    ids = Check(
+        "chunk_ids_unique",
+        "Every chunk id occurs once and is <doc_id>:<chunker>:<chunk_no>.",
+        lambda reader: invariants.wrong_chunk_ids(reader.own()),
+    )
+    if not chunker.tiles:
+        return inside, ids
+    tiles = Check(
+        "every_character_in_a_chunk",
+        "The chunker declares that it tiles: no character of a document is outside all chunks.",
+        lambda reader: invariants.untiled_documents(reader.own(), reader.table("documents")),
+    )
+    return inside, ids, tiles

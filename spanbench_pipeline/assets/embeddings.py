@@ -1,0 +1,123 @@
+"""embeddings/<chunker>: one vector a chunk, through the cache that all corpora share."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Callable
+from dataclasses import asdict
+from typing import Any
+
+import pyarrow as pa
+
+from spanbench_pipeline import encoding, tables, weights
+from spanbench_pipeline.assets.stage import Check, Outcome, Reader, Stage
+from spanbench_pipeline.errors import NotMeasured
+from spanbench_pipeline.experiment import Encoder, Experiment, Reranker, slug
+from spanbench_pipeline.freshness import Key
+from spanbench_pipeline.measures import invariants
+from spanbench_pipeline.project import Project
+from spanbench_pipeline.retrieval.texts import chunk_texts
+
+MODEL_LIBRARIES = ("sentence-transformers", "tokenizers", "torch", "transformers")
+
+
+def stages(experiment: Experiment, project: Project) -> list[Stage]:
+    """One stage for each chunker and encoder that some configuration uses together."""
+    pairs = {
+        (c.chunker, c.encoder): None for c in experiment.configurations if c.encoder is not None
+    }
+    return [
+        Stage(
+            key=key(experiment, chunker, encoder),
+            table="embeddings",
+            description=f"Vectors of the chunks of {chunker}, by {encoder}.",
+            compute=_compute(experiment.corpus, chunker, experiment.encoders[encoder]),
+            deps=((experiment.corpus, "chunks", chunker), (experiment.corpus, "documents")),
+            modules=("spanbench_pipeline.encoding", "spanbench_pipeline.retrieval.texts"),
+            params=model_params(experiment.encoders[encoder], project),
+            libraries=MODEL_LIBRARIES,
+            checks=_CHECKS,
+            kinds=("pytorch", "parquet"),
+            tags={"corpus": experiment.corpus, "chunker": chunker, "encoder": slug(encoder)},
+        )
+        for chunker, encoder in pairs
+    ]
+
+
+def key(experiment: Experiment, chunker: str, encoder: str) -> Key:
+    """``embeddings/<chunker>``; with a second encoder in the experiment its name is added."""
+    first = next(iter(experiment.encoders))
+    name = chunker if encoder == first else f"{chunker}_{slug(encoder)}"
+    return (experiment.corpus, "embeddings", name)
+
+
+def model_params(settings: Encoder | Reranker, project: Project) -> dict[str, Any]:
+    """A model's settings and its weights' fingerprint, or that they are absent."""
+    try:
+        found = weights.fingerprint(settings, project.models)
+    except NotMeasured as why:
+        found = f"absent: {why}"
+    return {**asdict(settings), "weights": found}
+
+
+def _compute(corpus: str, chunker: str, settings: Encoder) -> Callable[[Reader], Outcome]:
+    def compute(reader: Reader) -> Outcome:
+        chunks = reader.table("chunks", chunker)
+        texts = chunk_texts(reader.table("documents"), chunks)
+        names = chunks["chunk_id"].to_pylist()
+        project = reader.project
+        encoded = encoding.encode(
+            texts, settings, models=project.models, cache=project.vectors, names=names
+        )
+        n = len(names)
+        table = tables.from_columns(
+            "embeddings",
+            {
+                "corpus": [corpus] * n,
+                "chunker": [chunker] * n,
+                "encoder": [settings.name] * n,
+                "chunk_id": names,
+                "vector": _nullable(encoded),
+                "n_tokens": encoded.n_tokens,
+            },
+        )
+        fingerprint = weights.fingerprint(settings, project.models)
+        return Outcome(
+            table,
+            {"texts encoded now": encoded.n_new},
+            data_version=_version(names, texts, settings.name, fingerprint),
+        )
+
+    return compute
+
+
+def _nullable(encoded: encoding.Encoded) -> pa.Array:
+    """The vectors as a list column; null where a text has none."""
+    n, width = encoded.vectors.shape
+    offsets = pa.array(range(0, (n + 1) * width, width), pa.int32())
+    values = pa.array(encoded.vectors.reshape(-1), pa.float32())
+    return pa.ListArray.from_arrays(offsets, values, mask=pa.array(~encoded.usable))
+
+
+def _version(names: list[str], texts: list[str], encoder: str, fingerprint: str) -> str:
+    """A hash of what was encoded and with what: the last bits of vectors differ by machine."""
+    content = hashlib.sha256(f"{encoder}\n{fingerprint}\n".encode())
+    for name, text in zip(names, texts, strict=True):
+        content.update(f"{name}\t{hashlib.sha256(text.encode()).hexdigest()}\n".encode())
+    return content.hexdigest()
+
+
+_CHECKS = (
+    Check(
+        "same_chunks_as_table",
+        "Dense index and chunk table hold the same chunk ids.",
+        lambda reader: invariants.unmatched_embeddings(
+            reader.own(), reader.table("chunks", reader.stage.deps[0][2])
+        ),
+    ),
+    Check(
+        "unit_vectors",
+        "Every vector is finite and of length 1.",
+        lambda reader: invariants.wrong_vectors(reader.own()),
+    ),
+)

@@ -1,0 +1,76 @@
+"""All stages of all experiments: the one list that the command line and Dagster's UI read."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+from spanbench_pipeline import experiment as experiments
+from spanbench_pipeline.assets import (
+    chunks,
+    embeddings,
+    measures,
+    rankings,
+    reports,
+    sources,
+    summaries,
+    views,
+)
+from spanbench_pipeline.assets.stage import Stage
+from spanbench_pipeline.errors import InputError
+from spanbench_pipeline.experiment import Experiment
+from spanbench_pipeline.project import Project
+
+
+@dataclass(frozen=True)
+class Graph:
+    """The stages in pipeline order, and the experiment files that could not be used."""
+
+    experiments: dict[str, Experiment]
+    stages: tuple[Stage, ...]
+    broken: dict[str, InputError]
+    """Name of the file without its ending -> what is wrong with it."""
+
+    def of(self, corpora: Iterable[str]) -> list[Stage]:
+        """The stages of some corpora, and the warehouse."""
+        wanted = set(corpora)
+        return [s for s in self.stages if s.corpus in wanted or s.key == views.KEY]
+
+
+def build(project: Project, dense_engine: str | None = None) -> Graph:
+    """The graph of all experiment files; a broken one is set aside, the others still load.
+
+    ``dense_engine`` replaces what every experiment says.
+    """
+    found: dict[str, Experiment] = {}
+    broken: dict[str, InputError] = {}
+    stages: list[Stage] = []
+    for path in project.experiment_files():
+        try:
+            loaded = _load(path, dense_engine, found)
+            stages += experiment_stages(loaded, project)
+            found[loaded.corpus] = loaded
+        except InputError as error:
+            broken[path.stem] = error
+    return Graph(found, (*stages, views.stage(stages)), broken)
+
+
+def experiment_stages(experiment: Experiment, project: Project) -> list[Stage]:
+    """The stages of one experiment."""
+    return [
+        *sources.stages(experiment, project),
+        *chunks.stages(experiment),
+        *embeddings.stages(experiment, project),
+        *rankings.stages(experiment, project),
+        *measures.stages(experiment),
+        *summaries.stages(experiment),
+        *reports.stages(experiment, project),
+    ]
+
+
+def _load(path: Path, dense_engine: str | None, found: dict[str, Experiment]) -> Experiment:
+    loaded = experiments.load(path)
+    if loaded.corpus in found:
+        raise InputError(f"{path}: corpus {loaded.corpus!r} is also {found[loaded.corpus].path}")
+    return replace(loaded, dense_engine=dense_engine) if dense_engine else loaded

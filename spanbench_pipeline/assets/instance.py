@@ -1,0 +1,101 @@
+"""Dagster's state in the project's home, and what it has recorded of each asset."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from functools import lru_cache
+from pathlib import Path
+from typing import Any
+
+import dagster as dg
+
+from spanbench_pipeline import warehouse
+from spanbench_pipeline.assets.stage import Stage
+from spanbench_pipeline.errors import InputError
+from spanbench_pipeline.freshness import Key, Record
+from spanbench_pipeline.project import Project
+
+SETTINGS = """\
+# Written by spanbench. Dagster's state for this project lies in this folder.
+telemetry:
+  enabled: false
+nux:
+  enabled: false
+"""
+_INPUT = "dagster/input_data_version/"
+
+
+def open_instance(project: Project) -> dg.DagsterInstance:
+    """The project's Dagster instance; its folder is made where it is missing."""
+    settings = project.dagster / "dagster.yaml"
+    try:
+        if not settings.exists():
+            warehouse.write_bytes(settings, SETTINGS.encode())
+    except OSError as error:
+        raise InputError(f"{project.home}: cannot be written ({error.strerror})") from error
+    return dg.DagsterInstance.from_config(str(project.dagster))
+
+
+def records(
+    instance: dg.DagsterInstance, stages: Iterable[Stage], project: Project
+) -> dict[Key, Record]:
+    """The latest materialization of each stage that has one, from public event tags."""
+    by_key = {dg.AssetKey(list(stage.key)): stage for stage in stages}
+    found = {}
+    for entry in instance.get_asset_records(list(by_key)):
+        event = entry.asset_entry.last_materialization_record
+        if event is not None:
+            stage = by_key[entry.asset_entry.asset_key]
+            found[stage.key] = _record(instance, stage, project, event)
+    return found
+
+
+def _record(instance: dg.DagsterInstance, stage: Stage, project: Project, event: Any) -> Record:
+    tags: Mapping[str, str] = event.asset_materialization.tags or {}
+    recorded = event.asset_materialization.metadata.get("sha256")
+    return Record(
+        code_version=tags.get("dagster/code_version", ""),
+        data_version=tags.get("dagster/data_version", ""),
+        inputs={
+            tuple(tag.removeprefix(_INPUT).split("/")): version
+            for tag, version in tags.items()
+            if tag.startswith(_INPUT)
+        },
+        failed_checks=_failed_checks(instance, stage, event.storage_id),
+        damage=_damage(stage, project, str(recorded.value) if recorded else ""),
+    )
+
+
+def _failed_checks(instance: dg.DagsterInstance, stage: Stage, storage_id: int) -> tuple[str, ...]:
+    """Blocking checks that failed, or were never evaluated, on this very materialization."""
+    failed = []
+    for check in stage.checks:
+        if not check.blocking:
+            continue
+        key = dg.AssetCheckKey(dg.AssetKey(list(stage.key)), check.name)
+        latest = instance.get_latest_asset_check_evaluation_record(key)
+        evaluation = latest.event.asset_check_evaluation if latest and latest.event else None
+        target = evaluation.target_materialization_data if evaluation else None
+        if evaluation is None or target is None or target.storage_id != storage_id:
+            failed.append(f"{check.name} (not evaluated)")
+        elif not evaluation.passed:
+            failed.append(check.name)
+    return tuple(failed)
+
+
+def _damage(stage: Stage, project: Project, recorded: str) -> str:
+    """What is wrong with the stored file; empty where it is the one that was recorded."""
+    path = stage.path(project)
+    if not path.is_file():
+        return "its file is missing"
+    if _sha256(path, path.stat().st_size, path.stat().st_mtime_ns) != recorded:
+        return "its file is not the one that was recorded"
+    if stage.damage is not None:
+        return stage.damage(project, warehouse.read(path, stage.table).table)
+    return ""
+
+
+@lru_cache(maxsize=4096)
+def _sha256(path: Path, size: int, modified: int) -> str:
+    """A file's hash, taken once for each state of the file."""
+    return warehouse.file_sha256(path)

@@ -1,0 +1,96 @@
+"""query_metrics, span_outcomes and failure_labels of each configuration."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import partial
+
+import pyarrow as pa
+
+from spanbench_pipeline.assets.stage import Check, Outcome, Reader, Stage
+from spanbench_pipeline.experiment import Configuration, Experiment
+from spanbench_pipeline.measures import failure_labels, invariants, retrieval
+
+Measure = Callable[..., pa.Table]
+
+_RANGE = Check(
+    "metrics_in_range",
+    "Every metric lies in [0, 1].",
+    lambda reader: invariants.metrics_out_of_range(reader.own()),
+)
+_EVERY_QUERY = Check(
+    "every_query_has_every_metric",
+    "Each query of the corpus has each metric, an empty ranking's included.",
+    lambda reader: invariants.missing_metrics(reader.own(), reader.table("queries")),
+)
+_PARTITION = Check(
+    "labels_partition_failures",
+    "Exactly the failing queries have a label, one each.",
+    lambda reader: invariants.unlabelled_failures(reader.own(), reader.all("query_metrics")),
+)
+
+
+def stages(experiment: Experiment) -> list[Stage]:
+    """Three stages a configuration."""
+    found = []
+    for config in experiment.configurations:
+        metrics = _stage(
+            experiment,
+            config,
+            "query_metrics",
+            retrieval.query_metrics,
+            retrieval,
+            (_RANGE, _EVERY_QUERY),
+        )
+        outcomes = _stage(
+            experiment, config, "span_outcomes", retrieval.span_outcomes, retrieval, ()
+        )
+        labels = _stage(
+            experiment,
+            config,
+            "failure_labels",
+            failure_labels.failure_labels,
+            failure_labels,
+            (_PARTITION,),
+            extra=(metrics.key,),
+        )
+        found += [metrics, outcomes, labels]
+    return found
+
+
+def _stage(
+    experiment: Experiment,
+    config: Configuration,
+    table: str,
+    measure: Measure,
+    module: object,
+    checks: tuple[Check, ...],
+    extra: tuple[tuple[str, ...], ...] = (),
+) -> Stage:
+    corpus = experiment.corpus
+    inputs = (("gold_spans",), ("queries",), ("chunks", config.chunker))
+    deps = ((corpus, "rankings", config.slug), *((corpus, *names) for names in inputs), *extra)
+    return Stage(
+        key=(corpus, table, config.slug),
+        table=table,
+        description=f"{table.replace('_', ' ').capitalize()} of the configuration {config.name}.",
+        compute=partial(_compute, corpus, config, measure),
+        deps=deps,
+        modules=(module.__name__,),  # type: ignore[attr-defined]
+        params={"config": config.name},
+        checks=checks,
+        tags={"corpus": corpus, "config": config.slug, "chunker": config.chunker},
+    )
+
+
+def _compute(corpus: str, config: Configuration, measure: Measure, reader: Reader) -> Outcome:
+    return Outcome(
+        measure(
+            reader.table("rankings", config.slug),
+            reader.table("gold_spans"),
+            reader.table("chunks", config.chunker),
+            reader.table("queries"),
+            corpus=corpus,
+            config=config.name,
+        )
+    )

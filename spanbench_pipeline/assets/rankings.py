@@ -1,0 +1,219 @@
+"""rankings/<config>: the chunks that each configuration returns for each query.
+
+The strategies meet here: which channels, fusion and reranker a configuration uses is read off its
+settings, and only the modules of those count as its code.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Sequence
+from contextlib import nullcontext
+from dataclasses import asdict
+from functools import partial
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+
+from spanbench_pipeline import encoding
+from spanbench_pipeline.assets import embeddings
+from spanbench_pipeline.assets.stage import Check, Outcome, Reader, Stage
+from spanbench_pipeline.experiment import Configuration, Experiment, slug
+from spanbench_pipeline.measures import invariants
+from spanbench_pipeline.project import Project
+from spanbench_pipeline.retrieval import dense, fusion, lexical, ranking, rerank
+from spanbench_pipeline.retrieval.lists import Lists
+from spanbench_pipeline.retrieval.scope import Scope, ScopedRows, scopes
+from spanbench_pipeline.retrieval.texts import chunk_texts
+
+_ROOM = "spanbench_pipeline.retrieval"
+
+
+def stages(experiment: Experiment, project: Project) -> list[Stage]:
+    """One stage a configuration."""
+    return [_stage(experiment, config, project) for config in experiment.configurations]
+
+
+def _stage(experiment: Experiment, config: Configuration, project: Project) -> Stage:
+    corpus = experiment.corpus
+    deps = [(corpus, "documents"), (corpus, "queries"), (corpus, "chunks", config.chunker)]
+    if config.encoder is not None:
+        deps.append(embeddings.key(experiment, config.chunker, config.encoder))
+    return Stage(
+        key=(corpus, "rankings", config.slug),
+        table="rankings",
+        description=f"What the configuration {config.name} returns, {experiment.depth} deep.",
+        compute=partial(_compute, experiment, config),
+        deps=tuple(deps),
+        modules=_modules(experiment, config),
+        params=_params(experiment, config, project),
+        libraries=_libraries(experiment, config),
+        checks=_checks(experiment, config),
+        tags={"corpus": corpus, "config": config.slug, "chunker": config.chunker},
+    )
+
+
+def _modules(experiment: Experiment, config: Configuration) -> tuple[str, ...]:
+    used = {
+        "ranking": True,
+        "scope": True,
+        "texts": True,
+        "dense": config.uses_dense,
+        experiment.dense_engine: config.uses_dense,
+        "lexical": config.uses_bm25,
+        "fusion": config.retriever == "hybrid",
+        "rerank": config.reranker is not None,
+    }
+    encoder = ("spanbench_pipeline.encoding",) if config.uses_dense else ()
+    return tuple(f"{_ROOM}.{module}" for module, use in used.items() if use) + encoder
+
+
+def _libraries(experiment: Experiment, config: Configuration) -> tuple[str, ...]:
+    engine = ("qdrant-client",) if experiment.dense_engine == "qdrant" else ()
+    model = embeddings.MODEL_LIBRARIES if config.uses_dense or config.reranker else ()
+    return model + (engine if config.uses_dense else ())
+
+
+def _params(experiment: Experiment, config: Configuration, project: Project) -> dict[str, Any]:
+    """What of the configuration decides its ranking."""
+    params = asdict(config) | {"depth": experiment.depth}
+    if config.retriever != "hybrid":
+        del params["rrf_k"]
+    if config.encoder is not None:
+        settings = experiment.encoders[config.encoder]
+        params["encoder"] = embeddings.model_params(settings, project)
+    if config.reranker is not None:
+        chosen = experiment.rerankers[config.reranker]
+        params["reranker"] = embeddings.model_params(chosen, project)
+    return params
+
+
+def _compute(experiment: Experiment, config: Configuration, reader: Reader) -> Outcome:
+    documents, queries = reader.table("documents"), reader.table("queries")
+    chunks = reader.table("chunks", config.chunker)
+    scoring = _reranker(experiment, config, reader.project)  # first: it may be absent
+    asked = scopes(queries, doc_scope=config.doc_scope, metadata_filters=config.metadata_filters)
+    rows_in = ScopedRows(documents, chunks)
+    texts = chunk_texts(documents, chunks)
+    warnings: list[str] = []
+    facts: dict[str, Any] = {}
+    lists: dict[str, Lists] = {}
+    if config.uses_dense:
+        lists["dense"] = _dense(experiment, config, reader, asked, rows_in, warnings, facts)
+    if config.uses_bm25:
+        allowed = [rows_in(scope) for scope in asked]
+        index = lexical.build(texts)
+        asks = queries["query"].to_pylist()
+        lists["bm25"] = lexical.search(index, asks, allowed, experiment.depth)
+        warnings += [
+            f"query {query_id} has no BM25 token: its BM25 list is empty"
+            for query_id in lexical.without_tokens(queries)
+        ]
+    fuse = partial(
+        _fuse, chunk_ids=chunks["chunk_id"].combine_chunks(), k=config.rrf_k, depth=experiment.depth
+    )
+    table = ranking.rank(
+        corpus=experiment.corpus,
+        config=config.name,
+        queries=queries,
+        chunks=chunks,
+        **lists,
+        fuse=fuse if config.retriever == "hybrid" else None,
+        rerank=scoring,
+        texts=texts,
+    )
+    return Outcome(table, facts, tuple(warnings))
+
+
+def _fuse(first: Lists, second: Lists, *, chunk_ids: pa.Array, k: int, depth: int) -> Lists:
+    return fusion.fuse(first, second, chunk_ids=chunk_ids, k=k, depth=depth)
+
+
+def _dense(
+    experiment: Experiment,
+    config: Configuration,
+    reader: Reader,
+    asked: Sequence[Scope],
+    rows_in: ScopedRows,
+    warnings: list[str],
+    facts: dict[str, Any],
+) -> Lists:
+    """The dense lists; query texts are encoded through the same cache as chunks."""
+    encoder = experiment.encoders[config.encoder or ""]
+    chunks, queries = reader.table("chunks", config.chunker), reader.table("queries")
+    stored = reader.stored(embeddings.key(experiment, config.chunker, encoder.name)).table
+    vectors = dense.chunk_vectors(chunks, stored)
+    encoded = encoding.encode(
+        queries["query"].to_pylist(),
+        encoder,
+        models=reader.project.models,
+        cache=reader.project.vectors,
+        names=queries["query_id"].to_pylist(),
+    )
+    facts["texts encoded now"] = encoded.n_new
+    silent = np.flatnonzero(~encoded.usable)
+    warnings += [
+        f"query {queries['query_id'][i].as_py()} has no word piece: its dense list is empty"
+        for i in silent.tolist()
+    ]
+    with _engine(experiment, config, reader, vectors, rows_in) as engine:
+        return dense.search(
+            engine, vectors, dense.Vectors(encoded.vectors, encoded.usable), asked, experiment.depth
+        )
+
+
+def _engine(
+    experiment: Experiment,
+    config: Configuration,
+    reader: Reader,
+    vectors: dense.Vectors,
+    rows_in: ScopedRows,
+) -> Any:
+    """The engine that the experiment names, as a context manager."""
+    if experiment.dense_engine == "exact":
+        from spanbench_pipeline.retrieval.exact import ExactEngine
+
+        return nullcontext(ExactEngine(vectors, rows_in))
+    from spanbench_pipeline.retrieval.qdrant import open_engine
+
+    return open_engine(
+        os.environ.get("QDRANT_URL") or ":memory:",
+        corpus=experiment.corpus,
+        chunker=config.chunker,
+        encoder=slug(config.encoder or ""),
+        vectors=vectors,
+        chunks=reader.table("chunks", config.chunker),
+        documents=reader.table("documents"),
+    )
+
+
+def _reranker(
+    experiment: Experiment, config: Configuration, project: Project
+) -> Callable[[str, Sequence[str]], Any] | None:
+    if config.reranker is None:
+        return None
+    model = rerank.load(experiment.rerankers[config.reranker], project.models)
+    return lambda query, texts: rerank.score_pairs(query, texts, model)
+
+
+def _checks(experiment: Experiment, config: Configuration) -> tuple[Check, ...]:
+    return (
+        Check(
+            "no_duplicate_chunks",
+            "A ranking holds a chunk once.",
+            lambda reader: invariants.repeated_chunks(reader.own()),
+        ),
+        Check(
+            "ranks_without_holes",
+            f"Ranks run from 1 without a hole, to {experiment.depth} at most.",
+            lambda reader: invariants.wrong_ranks(reader.own(), experiment.depth),
+        ),
+        Check(
+            "offsets_of_the_chunk_table",
+            "Every ranked chunk is in the chunk table, with the same document and offsets.",
+            lambda reader: invariants.wrong_ranking_offsets(
+                reader.own(), reader.table("chunks", config.chunker)
+            ),
+        ),
+    )

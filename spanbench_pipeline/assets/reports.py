@@ -1,0 +1,169 @@
+"""reports: the developer and client report of a corpus, and the audit files behind them."""
+
+from __future__ import annotations
+
+import hashlib
+import importlib.metadata
+import platform
+from functools import partial
+from typing import Any
+
+import pyarrow as pa
+
+from spanbench_pipeline import __version__, tables, warehouse
+from spanbench_pipeline.assets import embeddings
+from spanbench_pipeline.assets.stage import Outcome, Reader, Stage
+from spanbench_pipeline.errors import InputError, NotMeasured
+from spanbench_pipeline.experiment import Encoder, Experiment, Reranker
+from spanbench_pipeline.freshness import Key
+from spanbench_pipeline.measures.backlog import backlog
+from spanbench_pipeline.project import Project
+from spanbench_pipeline.reports import audit, client, developer, html, markdown
+from spanbench_pipeline.reports.inputs import ReportInputs
+
+SINGLE = (
+    "documents",
+    "queries",
+    "gold_spans",
+    "config_metrics",
+    "clause_type_metrics",
+    "config_stats",
+    "config_pairs",
+    "chunk_stats",
+    "configs",
+)
+PER_CONFIG = ("rankings", "query_metrics", "span_outcomes", "failure_labels")
+LIBRARIES = ("dagster", "duckdb", "numpy", "pyarrow", "qdrant-client", "rank-bm25")
+
+
+def stages(experiment: Experiment, project: Project) -> list[Stage]:
+    """The one stage that writes a corpus's reports."""
+    corpus = experiment.corpus
+    deps: list[Key] = [(corpus, "source_archive"), *((corpus, name) for name in SINGLE)]
+    deps += [(corpus, "chunks", chunker) for chunker in experiment.chunkers]
+    deps += [(corpus, t, c.slug) for c in experiment.configurations for t in PER_CONFIG]
+    models = {s.name: embeddings.model_params(s, project) for s in _models(experiment)}
+    provenance = _provenance(experiment, models)
+    return [
+        Stage(
+            key=(corpus, "reports"),
+            table="report_files",
+            description=f"Developer report, client report and audit files of {corpus}.",
+            compute=partial(_compute, experiment, provenance),
+            deps=tuple(deps),
+            modules=(
+                "spanbench_pipeline.reports.client",
+                "spanbench_pipeline.reports.developer",
+                "spanbench_pipeline.reports.html",
+                "spanbench_pipeline.reports.markdown",
+                "spanbench_pipeline.reports.audit",
+                "spanbench_pipeline.measures.backlog",
+            ),
+            params={"experiment": repr(experiment.configurations), "provenance": provenance},
+            kinds=("markdown", "html"),
+            tags={"corpus": corpus},
+            partial=True,
+            options={"baseline": experiment.baseline},
+            damage=partial(_damage, corpus),
+        )
+    ]
+
+
+def _models(experiment: Experiment) -> list[Encoder | Reranker]:
+    return [*experiment.encoders.values(), *experiment.rerankers.values()]
+
+
+def _provenance(experiment: Experiment, models: dict[str, dict[str, Any]]) -> dict[str, str]:
+    """What a figure depends on beside the corpus: versions, engine, models and their weights."""
+    versions = {name: importlib.metadata.version(name) for name in LIBRARIES}
+    if models:
+        versions |= {n: importlib.metadata.version(n) for n in embeddings.MODEL_LIBRARIES}
+    return {
+        "spanbench": __version__,
+        "Python": ".".join(platform.python_version_tuple()[:2]),
+        "dense engine": experiment.dense_engine,
+        "depth": str(experiment.depth),
+        **{f"weights of {name}": str(params["weights"]) for name, params in models.items()},
+        **{f"version of {name}": version for name, version in sorted(versions.items())},
+    }
+
+
+def _compute(experiment: Experiment, provenance: dict[str, str], reader: Reader) -> Outcome:
+    baseline = reader.options["baseline"] or experiment.baseline
+    inputs = _inputs(experiment, reader, baseline, provenance)
+    files = _files(experiment, inputs)
+    folder = reader.project.reports / experiment.corpus
+    for name, content in files.items():
+        warehouse.write_bytes(folder / name, content)
+    _remove_others(reader.project, experiment.corpus, set(files))
+    rows = [
+        {
+            "corpus": experiment.corpus,
+            "file": name,
+            "sha256": hashlib.sha256(content).hexdigest(),
+            "baseline": baseline,
+        }
+        for name, content in files.items()
+    ]
+    return Outcome(tables.from_rows("report_files", rows), {"baseline": baseline})
+
+
+def _inputs(
+    experiment: Experiment, reader: Reader, baseline: str, provenance: dict[str, str]
+) -> ReportInputs:
+    single = {name: reader.table(name) for name in SINGLE}
+    many = {name: reader.all(name) for name in PER_CONFIG}
+    try:
+        found = backlog(
+            experiment,
+            many["failure_labels"],
+            single["config_pairs"],
+            single["config_metrics"],
+            baseline,
+        )
+    except NotMeasured as why:
+        raise InputError(f"{why}: choose another baseline (spanbench report --baseline)") from why
+    return ReportInputs(
+        **single,
+        **many,
+        source_files=reader.table("source_archive"),
+        chunks=reader.all("chunks"),
+        backlog=found,
+        provenance=provenance,
+    )
+
+
+def _files(experiment: Experiment, inputs: ReportInputs) -> dict[str, bytes]:
+    """Name below the corpus's folder -> content."""
+    files: dict[str, str] = {}
+    reports = {
+        "developer": developer.developer(experiment, inputs),
+        "client": client.client(experiment, inputs, inputs.backlog.baseline),
+    }
+    for name, report in reports.items():
+        files[f"{name}.md"] = markdown.render(report)
+        files[f"{name}.html"] = html.render(report)
+    measured = set(inputs.measured(experiment))
+    for config in experiment.configurations:
+        if config.name in measured:
+            written = audit.audit(inputs, config.name)
+            files[f"audit/{config.slug}.queries.jsonl"] = written.queries
+            files[f"audit/{config.slug}.labels.jsonl"] = written.labels
+    return {name: content.encode() for name, content in files.items()}
+
+
+def _remove_others(project: Project, corpus: str, kept: set[str]) -> None:
+    """Removes files of earlier reports that the new ones do not have: an old figure misleads."""
+    folder = project.reports / corpus
+    for path in folder.rglob("*"):
+        if path.is_file() and path.relative_to(folder).as_posix() not in kept:
+            path.unlink()
+
+
+def _damage(corpus: str, project: Project, listed: pa.Table) -> str:
+    """Which report file is not the one that was written; empty where all are."""
+    for row in listed.to_pylist():
+        path = project.reports / corpus / row["file"]
+        if not path.is_file() or warehouse.file_sha256(path) != row["sha256"]:
+            return f"report file {row['file']} is missing or changed"
+    return ""

@@ -1,0 +1,143 @@
+"""Materializes what is stale, in waves, in this process."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+import dagster as dg
+
+from spanbench_pipeline import freshness
+from spanbench_pipeline.assets import build
+from spanbench_pipeline.assets.instance import records
+from spanbench_pipeline.assets.stage import Stage
+from spanbench_pipeline.freshness import Key, Node, Record
+from spanbench_pipeline.project import Project
+
+log = logging.getLogger("spanbench")
+
+
+@dataclass(frozen=True)
+class Failure:
+    """A stage that could not be computed: the error's class and message, and its traceback."""
+
+    key: Key
+    error: str
+    message: str
+    traceback: str
+
+
+@dataclass
+class Result:
+    """What a run did."""
+
+    materialized: list[Key] = field(default_factory=list)
+    seconds: dict[Key, float] = field(default_factory=dict)
+    rows: dict[Key, int] = field(default_factory=dict)
+    facts: dict[Key, dict[str, Any]] = field(default_factory=dict)
+    failures: list[Failure] = field(default_factory=list)
+    failed_checks: dict[Key, tuple[str, ...]] = field(default_factory=dict)
+    held: list[Key] = field(default_factory=list)
+
+
+class Runner:
+    """Runs stages of one project against one instance."""
+
+    def __init__(
+        self, project: Project, instance: dg.DagsterInstance, stages: Sequence[Stage]
+    ) -> None:
+        self.project = project
+        self.instance = instance
+        self.stages = {stage.key: stage for stage in stages}
+        self.nodes: dict[Key, Node] = {stage.key: stage.node() for stage in stages}
+        self._definitions = build.definitions(stages, project)
+        self._records: dict[Key, Record] | None = None
+
+    def records(self) -> Mapping[Key, Record]:
+        """What is recorded of every stage; read once, then kept up with each wave."""
+        if self._records is None:
+            self._records = records(self.instance, self.stages.values(), self.project)
+        return self._records
+
+    def stale(self) -> dict[Key, list[str]]:
+        """The stages that are stale themselves, with the reasons."""
+        return freshness.stale(self.nodes.values(), self.records())
+
+    def run(self) -> Result:
+        """Materializes everything that is stale, wave after wave."""
+        result = Result()
+        failed = freshness.waves(self.nodes, self.records, lambda wave: self._wave(wave, result))
+        settled = freshness.settled(self.nodes, set(self.stale()) | failed)
+        result.held = [key for key in self.nodes if key not in settled]
+        return result
+
+    def materialize(self, keys: Sequence[Key], options: Mapping[str, str]) -> Result:
+        """Materializes just ``keys``, stale or not, with run-time ``options``."""
+        result = Result()
+        ops = {"__".join(key): {"config": dict(options)} for key in keys}
+        self._wave(list(keys), result, ops)
+        return result
+
+    def _wave(
+        self, wave: list[Key], result: Result, ops: Mapping[str, Any] | None = None
+    ) -> set[Key]:
+        """One Dagster run over ``wave``; returns the keys that failed or failed a check."""
+        done = dg.materialize(
+            self._definitions,
+            selection=dg.AssetSelection.assets(*(list(key) for key in wave)),
+            instance=self.instance,
+            raise_on_error=False,
+            run_config={
+                "loggers": {"console": {"config": {"log_level": "CRITICAL"}}},
+                "ops": dict(ops or {}),
+            },
+            tags={"spanbench/corpora": ",".join(sorted({key[0] for key in wave}))},
+        )
+        produced = _note_materializations(done, result)
+        failed = {failure.key for failure in _failures(done, self.stages)}
+        result.failures += _failures(done, self.stages)
+        self._refresh(wave)
+        for key in produced:
+            checks = self.records()[key].failed_checks
+            if checks:
+                result.failed_checks[key] = checks
+                failed.add(key)
+        return failed | (set(wave) - produced)
+
+    def _refresh(self, wave: Iterable[Key]) -> None:
+        known = dict(self.records())
+        known |= records(self.instance, [self.stages[key] for key in wave], self.project)
+        self._records = known
+
+
+def _note_materializations(done: Any, result: Result) -> set[Key]:
+    produced = set()
+    for event in done.get_asset_materialization_events():
+        key = tuple(event.asset_key.path)
+        metadata = event.materialization.metadata
+        produced.add(key)
+        result.materialized.append(key)
+        result.seconds[key] = float(metadata["seconds"].value)
+        result.rows[key] = int(metadata["dagster/row_count"].value)
+        result.facts[key] = dict(metadata["facts"].value)
+    return produced
+
+
+def _failures(done: Any, stages: Mapping[Key, Stage]) -> list[Failure]:
+    """The steps that raised, with the error that the stage itself raised."""
+    by_step = {"__".join(key): key for key in stages}
+    by_step |= {f"{step}__checks": key for step, key in list(by_step.items())}
+    found = []
+    for event in done.filter_events(lambda e: e.is_step_failure):
+        error = event.step_failure_data.error
+        while error.cause is not None:
+            error = error.cause
+        if error.cls_name == "DagsterAssetCheckFailedError":
+            continue
+        message = error.message.split(": ", 1)[-1].strip()
+        found.append(
+            Failure(by_step[event.step_key], error.cls_name or "", message, error.to_string())
+        )
+    return found

@@ -1,0 +1,125 @@
+"""One asset as data: what it is made of, the code that decides it, and what must hold of it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+
+from spanbench_pipeline import warehouse
+from spanbench_pipeline.code_version import code_version
+from spanbench_pipeline.freshness import Key, Node
+from spanbench_pipeline.project import Project
+
+Rows = list[dict[str, Any]]
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """What computing a stage gave.
+
+    ``facts`` are shown with the materialization and on the command line. ``data_version`` replaces
+    the hash of the stored bytes, where the last bits of the bytes may differ between machines.
+    """
+
+    table: pa.Table
+    facts: Mapping[str, Any] = field(default_factory=dict)
+    warnings: tuple[str, ...] = ()
+    data_version: str | None = None
+
+
+@dataclass(frozen=True)
+class Check:
+    """An invariant: ``find`` returns the offending rows, [] where it holds."""
+
+    name: str
+    description: str
+    find: Callable[[Reader], Rows]
+    blocking: bool = True
+
+
+@dataclass(frozen=True)
+class Stage:
+    """One asset.
+
+    ``modules`` are the roots of the code that decides the output, ``params`` everything else that
+    does. ``partial`` stages take inputs that are not measured; all others take over their state.
+    ``options`` are run-time choices with their defaults.
+    """
+
+    key: Key
+    table: str
+    description: str
+    compute: Callable[[Reader], Outcome]
+    deps: tuple[Key, ...] = ()
+    modules: tuple[str, ...] = ()
+    params: Mapping[str, Any] = field(default_factory=dict)
+    libraries: tuple[str, ...] = ()
+    checks: tuple[Check, ...] = ()
+    kinds: tuple[str, ...] = ("python", "parquet")
+    tags: Mapping[str, str] = field(default_factory=dict)
+    partial: bool = False
+    options: Mapping[str, str] = field(default_factory=dict)
+    damage: Callable[[Project, pa.Table], str] | None = None
+    """Says what is wrong with further files that the stage wrote; empty where nothing is."""
+
+    @property
+    def corpus(self) -> str:
+        """The corpus it belongs to."""
+        return self.key[0]
+
+    def node(self) -> Node:
+        """The stage as the resolver sees it. Inputs count as parameters: one more is a change."""
+        params = {"deps": [list(d) for d in self.deps], "table": self.table, **self.params}
+        return Node(self.key, code_version(self.modules, params, self.libraries), self.deps)
+
+    def path(self, project: Project) -> Path:
+        """Where its table is stored."""
+        return project.parquet / warehouse.relative_path(self.key)
+
+
+class Reader:
+    """Reads a stage's own table and its inputs, and nothing that it did not declare."""
+
+    def __init__(
+        self,
+        project: Project,
+        stage: Stage,
+        tables: Mapping[Key, str],
+        options: Mapping[str, str] | None = None,
+    ) -> None:
+        self.project = project
+        self.stage = stage
+        self.options = {**stage.options, **(options or {})}
+        self._tables = tables
+        self._read: dict[Key, warehouse.Stored] = {}
+
+    def stored(self, key: Key) -> warehouse.Stored:
+        """The table of an asset with its state; read once."""
+        if key != self.stage.key and key not in self.stage.deps:
+            raise KeyError(f"{self.stage.key} does not declare the input {key}")
+        if key not in self._read:
+            path = self.project.parquet / warehouse.relative_path(key)
+            self._read[key] = warehouse.read(path, self._tables[key])
+        return self._read[key]
+
+    def own(self) -> pa.Table:
+        """The stage's own stored table, for checks."""
+        return self.stored(self.stage.key).table
+
+    def table(self, *names: str) -> pa.Table:
+        """An input of the same corpus: ``table("chunks", "clause")``."""
+        return self.stored((self.stage.corpus, *names)).table
+
+    def all(self, stage: str) -> pa.Table:
+        """All inputs of one kind, one below the other: ``all("query_metrics")``."""
+        keys = [d for d in self.stage.deps if d[:2] == (self.stage.corpus, stage)]
+        return pa.concat_tables([self.stored(k).table for k in keys])
+
+    def not_measured(self) -> str | None:
+        """The first input's state that is not ``measured``; None where all are."""
+        states = [self.stored(dep).state for dep in self.stage.deps]
+        return next((s for s in states if s != warehouse.MEASURED), None)

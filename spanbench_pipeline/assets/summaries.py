@@ -1,0 +1,207 @@
+"""What is said of a corpus as a whole: its configurations, their means, chunkers, comparisons."""
+
+from __future__ import annotations
+
+from functools import partial
+
+import pyarrow as pa
+
+from spanbench_pipeline import chunkers, tables, warehouse
+from spanbench_pipeline.assets import embeddings
+from spanbench_pipeline.assets.stage import Check, Outcome, Reader, Stage
+from spanbench_pipeline.chunkers import clause
+from spanbench_pipeline.experiment import Experiment
+from spanbench_pipeline.freshness import Key
+from spanbench_pipeline.measures import (
+    aggregate,
+    chunk_stats,
+    comparisons,
+    config_stats,
+    invariants,
+)
+
+_MEASURES = "spanbench_pipeline.measures"
+
+
+def stages(experiment: Experiment) -> list[Stage]:
+    """The summary stages of one experiment; all take configurations that are not measured."""
+    rankings = _per_config(experiment, "rankings")
+    metrics = _per_config(experiment, "query_metrics")
+    queries, gold = (experiment.corpus, "queries"), (experiment.corpus, "gold_spans")
+    chunks: list[Key] = [(experiment.corpus, "chunks", c) for c in experiment.chunkers]
+    vectors = _first_embeddings(experiment)
+    configs = [repr(c) for c in experiment.configurations]
+    stats_key = (experiment.corpus, "chunk_stats")
+    stage = partial(_stage, experiment)
+    return [
+        stage("configs", partial(_configs, experiment), rankings, (__name__,), configs),
+        stage(
+            "chunk_stats",
+            partial(_chunk_stats, experiment),
+            [*chunks, *vectors.values(), queries, gold, (experiment.corpus, "documents")],
+            (f"{_MEASURES}.chunk_stats", "spanbench_pipeline.chunkers.clause"),
+            [repr(e) for e in experiment.encoders.values()],
+        ),
+        stage(
+            "config_metrics",
+            _config_metrics,
+            [*metrics, queries],
+            (f"{_MEASURES}.aggregate",),
+            checks=(_AGGREGATES,),
+        ),
+        stage(
+            "clause_type_metrics",
+            _clause_type_metrics,
+            [*metrics, queries],
+            (f"{_MEASURES}.aggregate",),
+        ),
+        stage(
+            "config_stats",
+            partial(_config_stats, experiment),
+            [*metrics, *rankings, gold, stats_key],
+            (f"{_MEASURES}.config_stats",),
+            configs,
+        ),
+        stage(
+            "config_pairs",
+            partial(_config_pairs, experiment),
+            [*metrics, *rankings, gold],
+            (f"{_MEASURES}.comparisons",),
+            configs,
+        ),
+    ]
+
+
+def _stage(
+    experiment: Experiment,
+    table: str,
+    compute: object,
+    deps: list[Key],
+    modules: tuple[str, ...],
+    params: list[str] | None = None,
+    checks: tuple[Check, ...] = (),
+) -> Stage:
+    return Stage(
+        key=(experiment.corpus, table),
+        table=table,
+        description=f"{tables.TABLES[table].description}.".capitalize(),
+        compute=compute,  # type: ignore[arg-type]
+        deps=tuple(deps),
+        modules=modules,
+        params={"settings": params or []},
+        checks=checks,
+        tags={"corpus": experiment.corpus},
+        partial=True,
+    )
+
+
+def _per_config(experiment: Experiment, stage: str) -> list[Key]:
+    return [(experiment.corpus, stage, c.slug) for c in experiment.configurations]
+
+
+def _first_embeddings(experiment: Experiment) -> dict[str, Key]:
+    """Chunker -> the embeddings that say how many of its chunks are cut: the first encoder's."""
+    found: dict[str, Key] = {}
+    for config in experiment.configurations:
+        if config.encoder is not None:
+            key = embeddings.key(experiment, config.chunker, config.encoder)
+            found.setdefault(config.chunker, key)
+    return found
+
+
+def _configs(experiment: Experiment, reader: Reader) -> Outcome:
+    rows = [
+        {
+            "corpus": experiment.corpus,
+            "config": c.name,
+            "chunker": c.chunker,
+            "retriever": c.retriever,
+            "reranker": c.reranker,
+            "doc_scope": c.doc_scope,
+            "metadata_filters": c.metadata_filters,
+            "encoder": c.encoder,
+            "state": reader.stored((experiment.corpus, "rankings", c.slug)).state,
+        }
+        for c in experiment.configurations
+    ]
+    return Outcome(tables.from_rows("configs", rows))
+
+
+def _chunk_stats(experiment: Experiment, reader: Reader) -> Outcome:
+    parts = []
+    vectors = _first_embeddings(experiment)
+    for name, settings in experiment.chunkers.items():
+        stored = reader.stored(vectors[name]) if name in vectors else None
+        measured = stored is not None and stored.state == warehouse.MEASURED
+        encoder = _encoder_of(experiment, name)
+        parts.append(
+            chunk_stats.chunk_stats(
+                reader.table("chunks", name),
+                reader.table("gold_spans"),
+                reader.table("queries"),
+                corpus=experiment.corpus,
+                chunker=name,
+                embeddings=stored.table if stored is not None and measured else None,
+                max_length=experiment.encoders[encoder].max_length if encoder else None,
+            )
+        )
+        if chunkers.load(settings, experiment.path).module == clause.__name__:
+            parts.append(_headerless(experiment.corpus, name, reader))
+    return Outcome(pa.concat_tables(parts))
+
+
+def _encoder_of(experiment: Experiment, chunker: str) -> str | None:
+    used = (c.encoder for c in experiment.configurations if c.chunker == chunker and c.encoder)
+    return next(used, None)
+
+
+def _headerless(corpus: str, chunker: str, reader: Reader) -> pa.Table:
+    """How many documents have no header that the clause chunker could split at."""
+    texts = reader.table("documents")["text"].to_pylist()
+    n = sum(not clause.headers(text) for text in texts)
+    row = {"corpus": corpus, "chunker": chunker, "stat": "documents_without_header", "value": n}
+    return tables.from_rows("chunk_stats", [row])
+
+
+def _config_metrics(reader: Reader) -> Outcome:
+    return Outcome(aggregate.config_metrics(reader.all("query_metrics"), reader.table("queries")))
+
+
+def _clause_type_metrics(reader: Reader) -> Outcome:
+    return Outcome(
+        aggregate.clause_type_metrics(reader.all("query_metrics"), reader.table("queries"))
+    )
+
+
+def _config_stats(experiment: Experiment, reader: Reader) -> Outcome:
+    return Outcome(
+        config_stats.config_stats(
+            experiment.configurations,
+            reader.all("query_metrics"),
+            reader.table("chunk_stats"),
+            reader.all("rankings"),
+            reader.table("gold_spans"),
+            corpus=experiment.corpus,
+        )
+    )
+
+
+def _config_pairs(experiment: Experiment, reader: Reader) -> Outcome:
+    return Outcome(
+        comparisons.config_pairs(
+            experiment.configurations,
+            reader.all("query_metrics"),
+            reader.all("rankings"),
+            reader.table("gold_spans"),
+            corpus=experiment.corpus,
+        )
+    )
+
+
+_AGGREGATES = Check(
+    "means_equal_their_parts",
+    "Every mean equals the mean of its queries' values, computed again on another path.",
+    lambda reader: invariants.wrong_means(
+        reader.own(), reader.all("query_metrics"), reader.table("queries")
+    ),
+)

@@ -1,0 +1,59 @@
+"""warehouse: the DuckDB file with a view a table, over whatever exists."""
+
+from __future__ import annotations
+
+import os
+from collections import defaultdict
+from collections.abc import Sequence
+from pathlib import Path
+
+from dagster_duckdb import DuckDBResource
+
+from spanbench_pipeline import tables, warehouse
+from spanbench_pipeline.assets.stage import Outcome, Reader, Stage
+from spanbench_pipeline.project import Project
+
+KEY = ("warehouse",)
+
+
+def stage(stages: Sequence[Stage]) -> Stage:
+    """The one stage that all corpora share."""
+    return Stage(
+        key=KEY,
+        table="warehouse_views",
+        description="spanbench.duckdb: one view a table, over the Parquet files of all corpora.",
+        compute=lambda reader: _compute(reader, stages),
+        deps=tuple(s.key for s in stages),
+        modules=("spanbench_pipeline.warehouse",),
+        kinds=("duckdb",),
+        partial=True,
+        damage=lambda project, _: "" if project.database.is_file() else "spanbench.duckdb is gone",
+    )
+
+
+def files(project: Project, stages: Sequence[Stage]) -> dict[str, list[Path]]:
+    """Declared table -> the files of it that are defined now and exist."""
+    found: dict[str, list[Path]] = defaultdict(list)
+    for s in stages:
+        if s.key != KEY and s.path(project).is_file():
+            found[s.table].append(s.path(project))
+    return dict(found)
+
+
+def _compute(reader: Reader, stages: Sequence[Stage]) -> Outcome:
+    project = reader.project
+    existing = files(project, stages)
+    temporary = project.database.with_name(f".{project.database.name}.{os.getpid()}.tmp")
+    temporary.unlink(missing_ok=True)
+    try:
+        with DuckDBResource(database=str(temporary)).get_connection() as connection:
+            for statement in warehouse.view_statements(existing):
+                connection.execute(statement)
+        temporary.replace(project.database)
+    finally:
+        temporary.unlink(missing_ok=True)
+    rows = [{"view": name, "n_files": len(existing.get(name, ()))} for name in tables.TABLES]
+    return Outcome(
+        tables.from_rows("warehouse_views", rows),
+        data_version=warehouse.views_digest(existing, project.parquet),
+    )

@@ -1,0 +1,196 @@
+"""Chunkers: one module a strategy, from a document's text to pieces of it.
+
+A strategy is a module, one of this package or the user's own, that has
+
+- ``TILES``: whether every character of a text is in a piece (False: gaps are allowed),
+- ``OVERLAPS``: whether two pieces may share a character,
+- ``chunk(text: str, *, ...) -> list[tuple[int, int]]``: ``[start, end)`` of each piece in code
+  points, sorted by (start, end). Parameters are keyword-only and annotated int, float, str or bool;
+- and, where parameters can be wrong, ``problem(**parameters) -> str | None``: what is wrong.
+
+What a chunker declares is checked on every document; a chunker knows nothing of queries.
+"""
+
+from __future__ import annotations
+
+import importlib
+import inspect
+import pkgutil
+import re
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from types import ModuleType
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+
+from spanbench_pipeline import tables
+from spanbench_pipeline.errors import InputError
+from spanbench_pipeline.experiment import ChunkerSettings, nearest
+
+Ints = npt.NDArray[np.int64]
+
+_MODULE = re.compile(r"[A-Za-z_]\w*(\.[A-Za-z_]\w*)*")
+_TYPES = {t.__name__: t for t in (int, float, str, bool)}
+
+
+@dataclass(frozen=True)
+class Chunker:
+    """A strategy with its parameters; ``params`` holds every one of them, defaults included."""
+
+    name: str
+    module: str
+    tiles: bool
+    overlaps: bool
+    params: Mapping[str, Any]
+    function: Callable[..., Any]
+
+
+def load(settings: ChunkerSettings, path: Path | str) -> Chunker:
+    """The chunker that an experiment names.
+
+    A strategy without a dot is a module of this package, one with dots any module that Python can
+    import. Raises InputError naming ``path`` (the experiment's file), the key, and the nearest
+    valid name.
+    """
+    where = f"{path}: chunkers.{settings.name}"
+    module = _module(where, settings.strategy)
+    is_bool = [isinstance(getattr(module, name, None), bool) for name in ("TILES", "OVERLAPS")]
+    if not all(is_bool) or not callable(getattr(module, "chunk", None)):
+        raise InputError(
+            f"{where}: module {module.__name__} is no chunker: it must have TILES and OVERLAPS, "
+            "True or False, and a function chunk"
+        )
+    params = _parameters(where, module, settings.params)
+    wrong = module.problem(**params) if hasattr(module, "problem") else None
+    if wrong:
+        raise InputError(f"{where}: {wrong}")
+    return Chunker(
+        settings.name, module.__name__, module.TILES, module.OVERLAPS, params, module.chunk
+    )
+
+
+def chunk_documents(corpus: str, documents: pa.Table, chunker: Chunker) -> pa.Table:
+    """The table ``chunks``: the pieces that ``chunker`` makes of a documents table.
+
+    Raises InputError naming chunker, document and offsets where pieces are empty, out of range,
+    unsorted or given twice, or overlap or leave a gap that the chunker did not declare.
+    """
+    doc_ids: list[str] = documents["doc_id"].to_pylist()
+    texts: list[str] = documents["text"].to_pylist()
+    made = [_pieces(chunker, d, t) for d, t in zip(doc_ids, texts, strict=True)]
+    counts = [len(pieces) for pieces in made]
+    doc_of = np.repeat(np.array(doc_ids, dtype=object), counts)
+    numbers = np.concatenate([np.arange(n) for n in counts] or [np.empty(0, np.int64)])
+    offsets = np.concatenate([*made, np.empty((0, 2), np.int64)])
+    return tables.from_columns(
+        "chunks",
+        {
+            "corpus": pa.repeat(corpus, len(numbers)),
+            "chunker": pa.repeat(chunker.name, len(numbers)),
+            "chunk_id": [
+                f"{doc_id}:{chunker.name}:{number}"
+                for doc_id, number in zip(doc_of, numbers.tolist(), strict=True)
+            ],
+            "doc_id": doc_of,
+            "chunk_no": numbers,
+            "start_char": offsets[:, 0],
+            "end_char": offsets[:, 1],
+        },
+    )
+
+
+def _module(where: str, strategy: str) -> ModuleType:
+    if not _MODULE.fullmatch(strategy):
+        raise InputError(f"{where}: strategy = {strategy!r} is no module name")
+    name = strategy if "." in strategy else f"{__name__}.{strategy}"
+    try:
+        return importlib.import_module(name)
+    except ModuleNotFoundError as error:
+        if error.name is None or not f"{name}.".startswith(f"{error.name}."):
+            raise
+        if "." in strategy:
+            raise InputError(
+                f"{where}: no module {error.name!r}: install it beside spanbench, or put its "
+                "folder on PYTHONPATH"
+            ) from error
+        own = [module.name for module in pkgutil.iter_modules(__path__)]
+        raise InputError(
+            f"{where}: strategy = {strategy!r} is unknown{nearest(strategy, own)}"
+        ) from error
+
+
+def _parameters(where: str, module: ModuleType, given: Mapping[str, Any]) -> dict[str, Any]:
+    """Every parameter of ``module.chunk`` with its value: the given one, else the default."""
+    declared = {
+        p.name: p
+        for p in inspect.signature(module.chunk, eval_str=True).parameters.values()
+        if p.kind is p.KEYWORD_ONLY
+    }
+    for name in given:
+        if name not in declared:
+            raise InputError(f"{where}: unknown key {name!r}{nearest(name, sorted(declared))}")
+    values: dict[str, Any] = {}
+    for name, parameter in sorted(declared.items()):
+        values[name] = given.get(name, parameter.default)
+        if values[name] is parameter.empty:
+            raise InputError(f"{where}: key {name!r} is missing")
+        _check_type(where, module, parameter, values[name])
+    return values
+
+
+def _check_type(where: str, module: ModuleType, parameter: inspect.Parameter, value: Any) -> None:
+    kind = parameter.annotation
+    if kind not in _TYPES.values():
+        raise InputError(
+            f"{where}: {module.__name__}.chunk must annotate {parameter.name} as one of "
+            f"{', '.join(_TYPES)}"
+        )
+    fits = type(value) is kind or (kind is float and type(value) is int)
+    if not fits:
+        raise InputError(f"{where}: {parameter.name} = {value!r} must be of type {kind.__name__}")
+
+
+def _pieces(chunker: Chunker, doc_id: str, text: str) -> Ints:
+    """The checked pieces of one document, shape (n, 2)."""
+    where = f"chunker {chunker.name!r}, document {doc_id!r} ({len(text)} characters)"
+    made = chunker.function(text, **chunker.params)
+    try:
+        pieces = np.asarray(made if len(made) else np.empty((0, 2), np.int64))
+    except (TypeError, ValueError) as error:  # no sequence, or one of unequal parts
+        raise InputError(f"{where}: did not return pairs of integers: {error}") from error
+    if pieces.ndim != 2 or pieces.shape[1] != 2 or pieces.dtype.kind not in "iu":
+        raise InputError(f"{where}: did not return pairs of integers: {made[0]!r}, ...")
+    pieces = pieces.astype(np.int64)
+    problem = next(_problems(pieces, len(text), chunker), None)
+    if problem:
+        raise InputError(f"{where}: {problem}")
+    return pieces
+
+
+def _problems(pieces: Ints, n_chars: int, chunker: Chunker) -> Iterator[str]:
+    """What is wrong with the pieces, the first of each kind, worst kind first."""
+    start, end = pieces[:, 0], pieces[:, 1]
+    reach = np.maximum.accumulate(end)  # how far the pieces so far go: ends need not be sorted
+    same_start = start[1:] == start[:-1]
+    unsorted = (start[1:] < start[:-1]) | (same_start & (end[1:] < end[:-1]))
+    checks = [
+        ((start < 0) | (end > n_chars), "lies outside the text"),
+        (end <= start, "has no characters"),
+        (np.append(False, unsorted), "belongs before the piece that precedes it: sort them"),
+        (np.append(False, same_start & (end[1:] == end[:-1])), "is given twice"),
+    ]
+    if not chunker.overlaps:
+        overlap = np.append(False, start[1:] < reach[:-1])
+        checks.append((overlap, "overlaps a piece before it, but OVERLAPS is False"))
+    for wrong, problem in checks:
+        for i in np.flatnonzero(wrong)[:1]:
+            yield f"piece {i}, [{start[i]}, {end[i]}), {problem}"
+    if chunker.tiles:
+        covered, following = np.append(0, reach), np.append(start, n_chars)
+        for i in np.flatnonzero(following > covered)[:1]:
+            gap = f"[{covered[i]}, {following[i]})"
+            yield f"characters {gap} are in no piece, but TILES is True"

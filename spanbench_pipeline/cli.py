@@ -1,0 +1,286 @@
+"""What a person types: ``spanbench COMMAND``. Parses, dispatches, and turns errors into codes."""
+
+from __future__ import annotations
+
+import argparse
+import os
+import sys
+import traceback
+import warnings
+from collections.abc import Callable, Sequence
+from pathlib import Path
+
+from spanbench_pipeline import __version__, project, terminal
+from spanbench_pipeline.errors import InputError
+from spanbench_pipeline.project import Project
+
+DONE, CHECK_FAILED, WRONG_INPUT, UNEXPECTED = 0, 1, 2, 3
+
+ABOUT = """\
+Measures retrieval over contracts by the characters it brings back: every chunk is a span of its
+document, every gold answer is a span marked by people, so "did we retrieve it?" is arithmetic.
+"""
+EXAMPLES = """\
+first steps:
+  spanbench run                    the bundled sample corpus, through all its configurations
+  spanbench report                 where its reports are
+  spanbench sql "SELECT * FROM config_metrics WHERE metric = 'complete_grounding'"
+  spanbench ui                     the same in the browser: lineage, checks, history
+
+real contracts:
+  spanbench fetch cuad             download CUAD (18 MB), verified
+  spanbench run cuad               20 contracts, 50 queries marked by lawyers
+
+your own documents:
+  spanbench adapt --docs DIR --queries FILE.jsonl --name my_contracts
+  spanbench run my_contracts
+
+exit codes: 0 done, 1 a check failed, 2 wrong input or configuration, 3 should not happen
+"""
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Runs one command; returns the exit code."""
+    parsed = _parser().parse_args(arguments)
+    terminal.log_to_stderr(getattr(parsed, "verbose", False))
+    warnings.simplefilter("ignore", FutureWarning)
+    where: Project | None = None
+    try:
+        where = project.find(parsed.home)
+        code: int = parsed.command(where, parsed)
+        return code
+    except InputError as error:
+        print(f"spanbench: {error}", file=sys.stderr)
+        return WRONG_INPUT
+    except KeyboardInterrupt:
+        print("spanbench: interrupted; what was finished is kept", file=sys.stderr)
+        return 130
+    except BrokenPipeError:
+        # The reader of our output went away (| head): not our error, and nothing to say to it.
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        return DONE
+    except Exception as error:
+        return _failed(where, error)
+
+
+def _failed(where: Project | None, error: Exception) -> int:
+    """Says in one line what happened; the traceback goes to a file."""
+    from spanbench_pipeline.commands.run import CheckFailed, StageFailed
+
+    if isinstance(error, CheckFailed):
+        print(f"spanbench: {error}", file=sys.stderr)
+        return CHECK_FAILED
+    text = error.traceback if isinstance(error, StageFailed) else traceback.format_exc()
+    print(f"spanbench: this should not have happened: {error}", file=sys.stderr)
+    try:
+        path = (where.home if where else Path.cwd()) / "traceback.txt"
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(text, encoding="utf-8")
+        print(f"the traceback is in {path}", file=sys.stderr)
+    except OSError:
+        print(text, file=sys.stderr)
+    return UNEXPECTED
+
+
+def _run(where: Project, parsed: argparse.Namespace) -> int:
+    from spanbench_pipeline.commands.run import run
+
+    print(run(where, parsed.corpus or ["sample"], parsed.dense_engine))
+    return DONE
+
+
+def _status(where: Project, parsed: argparse.Namespace) -> int:
+    from spanbench_pipeline.commands.status import status
+
+    print(status(where, parsed.corpus))
+    return DONE
+
+
+def _sql(where: Project, parsed: argparse.Namespace) -> int:
+    from spanbench_pipeline.commands.sql import sql
+
+    if (parsed.query is None) == (parsed.file is None):
+        raise InputError("sql: give a query or --file FILE, one of the two")
+    query = parsed.query if parsed.file is None else _read(parsed.file)
+    sql(where, query, parsed.format, parsed.output)
+    return DONE
+
+
+def _read(path: Path) -> str:
+    try:
+        return path.read_text(encoding="utf-8")
+    except (OSError, UnicodeDecodeError) as error:
+        raise InputError(f"{path}: cannot be read: {error}") from error
+
+
+def _report(where: Project, parsed: argparse.Namespace) -> int:
+    from spanbench_pipeline.commands.report import report
+
+    print(report(where, parsed.corpus, parsed.baseline))
+    return DONE
+
+
+def _fetch(where: Project, parsed: argparse.Namespace) -> int:
+    from spanbench_pipeline.commands.fetch import fetch
+
+    print(fetch(where, parsed.what, parsed.archive, parsed.sha256))
+    return DONE
+
+
+def _adapt(where: Project, parsed: argparse.Namespace) -> int:
+    from spanbench_pipeline.commands.adapt import adapt
+
+    print(adapt(where, parsed.docs, parsed.queries, parsed.metadata, parsed.name))
+    return DONE
+
+
+def _ui(where: Project, parsed: argparse.Namespace) -> int:
+    from spanbench_pipeline.commands.ui import ui
+
+    return ui(where, parsed.host, parsed.port)
+
+
+def _parser() -> argparse.ArgumentParser:
+    parser = argparse.ArgumentParser(
+        "spanbench",
+        description=ABOUT,
+        epilog=EXAMPLES,
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+    )
+    parser.add_argument("--version", action="version", version=f"spanbench {__version__}")
+    _add_home(parser, None)
+    commands = parser.add_subparsers(title="commands", metavar="COMMAND", required=True)
+    _add_run(commands)
+    _add_status(commands)
+    _add_sql(commands)
+    _add_report(commands)
+    _add_fetch(commands)
+    _add_adapt(commands)
+    _add_ui(commands)
+    return parser
+
+
+def _add_home(parser: argparse.ArgumentParser, default: object) -> None:
+    parser.add_argument(
+        "--home",
+        metavar="DIR",
+        default=default,
+        help="where warehouse, cache and Dagster's state go (default: SPANBENCH_HOME, else the "
+        "checkout's warehouse/)",
+    )
+
+
+def _command(
+    commands: argparse._SubParsersAction[argparse.ArgumentParser],
+    name: str,
+    does: Callable[[Project, argparse.Namespace], int],
+    summary: str,
+    examples: str = "",
+) -> argparse.ArgumentParser:
+    parser = commands.add_parser(
+        name,
+        help=summary,
+        description=summary[0].upper() + summary[1:] + ".",
+        epilog=f"examples:\n{examples}" if examples else None,
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+    )
+    # --home may stand before the command or after it; absent after it, the one before it holds.
+    _add_home(parser, argparse.SUPPRESS)
+    parser.set_defaults(command=does)
+    return parser
+
+
+Commands = argparse._SubParsersAction
+
+
+def _add_run(commands: Commands[argparse.ArgumentParser]) -> None:
+    parser = _command(
+        commands,
+        "run",
+        _run,
+        "materialize what is missing or changed, and print the results",
+        "  spanbench run                     the bundled sample\n"
+        "  spanbench run cuad -v             with a line for every asset\n"
+        "  spanbench run cuad --dense-engine qdrant",
+    )
+    parser.add_argument("corpus", nargs="*", metavar="CORPUS", help="default: sample")
+    parser.add_argument("-v", "--verbose", action="store_true", help="a line for every asset")
+    parser.add_argument(
+        "--dense-engine",
+        choices=("exact", "qdrant"),
+        help="instead of what the experiment says; qdrant runs in memory unless QDRANT_URL names "
+        "a server or QDRANT_PATH a folder; the rankings are the same",
+    )
+
+
+def _add_status(commands: Commands[argparse.ArgumentParser]) -> None:
+    parser = _command(commands, "status", _status, "say what is stale, and why")
+    parser.add_argument("corpus", nargs="*", metavar="CORPUS", help="default: all corpora")
+
+
+def _add_sql(commands: Commands[argparse.ArgumentParser]) -> None:
+    parser = _command(
+        commands,
+        "sql",
+        _sql,
+        "query the warehouse and print the answer",
+        '  spanbench sql "SELECT config, label, count(*) AS n FROM failure_labels GROUP BY ALL"\n'
+        "  spanbench sql --file warehouse/sql/worst_clause_types.sql\n"
+        '  spanbench sql "SELECT * FROM chunks" --format parquet --output chunks.parquet',
+    )
+    parser.add_argument("query", nargs="?", help="one SELECT; the views are named as the tables")
+    parser.add_argument("--file", type=Path, help="read the query from a file")
+    parser.add_argument("--format", choices=("table", "csv", "json", "parquet"), default="table")
+    parser.add_argument("--output", type=Path, metavar="FILE", help="write there, not to stdout")
+
+
+def _add_report(commands: Commands[argparse.ArgumentParser]) -> None:
+    parser = _command(
+        commands,
+        "report",
+        _report,
+        "say where a corpus's reports are, or make them anew for another baseline",
+        '  spanbench report cuad --baseline "clause + hybrid"',
+    )
+    parser.add_argument("corpus", nargs="?", default="sample", help="default: sample")
+    parser.add_argument("--baseline", metavar="CONFIG", help="start from this configuration")
+
+
+def _add_fetch(commands: Commands[argparse.ArgumentParser]) -> None:
+    parser = _command(
+        commands,
+        "fetch",
+        _fetch,
+        "bring a corpus's archive or the models' weights here, verified",
+        "  spanbench fetch cuad\n"
+        "  spanbench fetch cuad --archive data.zip --sha256 HEX   a local bundle\n"
+        "  spanbench fetch models                                 weights from the model hub",
+    )
+    parser.add_argument("what", choices=("cuad", "models"))
+    parser.add_argument("--archive", type=Path, metavar="PATH", help="a local bundle")
+    parser.add_argument("--sha256", metavar="HEX", help="what the archive's member must hash to")
+
+
+def _add_adapt(commands: Commands[argparse.ArgumentParser]) -> None:
+    parser = _command(
+        commands,
+        "adapt",
+        _adapt,
+        "register your own documents and queries as an experiment",
+        "  spanbench adapt --docs contracts/ --queries queries.jsonl --name my_contracts\n"
+        "  spanbench run my_contracts",
+    )
+    parser.add_argument("--docs", type=Path, required=True, metavar="DIR", help=".txt, .md, .pdf")
+    parser.add_argument("--queries", type=Path, required=True, metavar="FILE", help="JSONL")
+    parser.add_argument("--metadata", type=Path, metavar="FILE", help="JSON: doc_id -> fields")
+    parser.add_argument("--name", required=True, help="the corpus's name: [a-z0-9_]")
+
+
+def _add_ui(commands: Commands[argparse.ArgumentParser]) -> None:
+    parser = _command(commands, "ui", _ui, "open Dagster's web UI on this project")
+    parser.add_argument("--host", default="127.0.0.1")
+    parser.add_argument("--port", type=int, default=3000)
+
+
+if __name__ == "__main__":
+    sys.exit(main())

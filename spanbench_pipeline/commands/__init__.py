@@ -1,0 +1,1 @@
+"""What each command of ``spanbench`` does; ``cli`` only parses and dispatches."""

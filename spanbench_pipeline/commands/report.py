@@ -1,0 +1,43 @@
+"""``spanbench report``: where a corpus's reports are, or new ones for another baseline."""
+
+from __future__ import annotations
+
+from spanbench_pipeline import freshness, warehouse
+from spanbench_pipeline.assets import graph as graphs
+from spanbench_pipeline.assets.instance import open_instance
+from spanbench_pipeline.assets.run import Runner
+from spanbench_pipeline.commands.run import find, raise_failures
+from spanbench_pipeline.errors import InputError
+from spanbench_pipeline.project import Project
+
+
+def report(project: Project, corpus: str, baseline: str | None) -> str:
+    """The reports' files and baseline; makes them anew where ``baseline`` is given.
+
+    Raises InputError where the corpus has not been run, or the baseline is unknown or not
+    measured.
+    """
+    graph = graphs.build(project)
+    experiment = find(graph, corpus)
+    key = (corpus, "reports")
+    if baseline is not None:
+        experiment.configuration(baseline)
+    with open_instance(project) as instance:
+        runner = Runner(project, instance, graph.of([corpus]))
+        made = runner.records().get(key)
+        if made is None or made.damage:
+            raise InputError(f"corpus {corpus} has no reports yet: spanbench run {corpus}")
+        if baseline is not None:
+            raise_failures(runner.materialize([key], {"baseline": baseline}))
+        old = set(runner.stages) - freshness.settled(runner.nodes, runner.stale())
+    return _listed(project, corpus, old=key in old)
+
+
+def _listed(project: Project, corpus: str, old: bool) -> str:
+    path = project.parquet / corpus / "reports.parquet"
+    rows = warehouse.read(path, "report_files").table.to_pylist()
+    folder = project.reports / corpus
+    head = f"reports of {corpus}, baseline {rows[0]['baseline']}:"
+    shown = [str(folder / row["file"]) for row in rows]
+    note = [f"out of date: spanbench status {corpus} says why"] if old else []
+    return "\n".join([head, *shown, *note])

@@ -1,0 +1,60 @@
+"""The results of a corpus as a terminal shows them, read from the stored tables."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from spanbench_pipeline import terminal, warehouse
+from spanbench_pipeline.experiment import Experiment
+from spanbench_pipeline.project import Project
+
+COLUMNS = (
+    ("precision", 5),
+    ("recall", 10),
+    ("mrr", None),
+    ("span_coverage", 5),
+    ("span_recall", 5),
+    ("complete_grounding", 5),
+)
+
+
+def show(project: Project, experiment: Experiment) -> str:
+    """Every configuration with its six metrics, in the experiment's order."""
+
+    def stored(name: str) -> list[dict[str, object]]:
+        path = project.parquet / experiment.corpus / f"{name}.parquet"
+        rows: list[dict[str, object]] = warehouse.read(path, name).table.to_pylist()
+        return rows
+
+    states = {row["config"]: str(row["state"]) for row in stored("configs")}
+    values = {
+        (row["config"], row["metric"], row["k"]): row["value"]
+        for row in stored("config_metrics")
+        if row["subset"] is None
+    }
+    counts = {
+        row["chunker"]: f"{row['value']:,.0f}"
+        for row in stored("chunk_stats")
+        if row["stat"] == "n_chunks"
+    }
+    rows = []
+    for config in experiment.configurations:
+        if states[config.name] != warehouse.MEASURED:
+            rows.append([config.name, counts[config.chunker], states[config.name]])
+            continue
+        found = [values[(config.name, metric, k)] for metric, k in COLUMNS]
+        cells = ["undefined" if v is None else f"{v:.3f}" for v in found]
+        rows.append([config.name, counts[config.chunker], *cells])
+    head = ["configuration", "chunks", *(m if k is None else f"{m}@{k}" for m, k in COLUMNS)]
+    title = f"corpus {experiment.corpus}: {experiment.description}"
+    return f"{title}\n{terminal.table(head, rows, right=range(1, len(head)))}"
+
+
+def places(project: Project, corpora: Sequence[str]) -> str:
+    """Where the reports, the warehouse and the web UI are."""
+    rows = [["reports", str(project.reports / corpus / "developer.html")] for corpus in corpora]
+    rows += [["", str(project.reports / corpus / "client.html")] for corpus in corpora]
+    rows.append(["warehouse", f'{project.database}  (spanbench sql "SELECT * FROM configs")'])
+    rows.append(["web UI", "spanbench ui"])
+    width = max(len(label) for label, _ in rows)
+    return "\n".join(f"{label:<{width}}  {place}".rstrip() for label, place in rows)

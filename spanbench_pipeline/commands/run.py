@@ -1,0 +1,105 @@
+"""``spanbench run``: materialize what is missing or changed, then show the results."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Sequence
+
+from spanbench_pipeline import terminal
+from spanbench_pipeline.assets import graph as graphs
+from spanbench_pipeline.assets.graph import Graph
+from spanbench_pipeline.assets.instance import open_instance
+from spanbench_pipeline.assets.run import Result, Runner
+from spanbench_pipeline.commands import results
+from spanbench_pipeline.corpora.source import open_source
+from spanbench_pipeline.errors import InputError
+from spanbench_pipeline.experiment import Experiment, nearest
+from spanbench_pipeline.freshness import name
+from spanbench_pipeline.project import Project
+
+
+class CheckFailed(Exception):
+    """A blocking check failed (exit code 1)."""
+
+
+class StageFailed(Exception):
+    """A stage raised what should not happen (exit code 3); ``traceback`` is where."""
+
+    def __init__(self, message: str, traceback: str) -> None:
+        super().__init__(message)
+        self.traceback = traceback
+
+
+def run(project: Project, names: Sequence[str], dense_engine: str | None = None) -> str:
+    """Brings the named corpora up to date and returns what to print.
+
+    Raises InputError before anything runs where a corpus is unknown, its experiment broken or its
+    source absent; CheckFailed or StageFailed after what could run has run.
+    """
+    graph = graphs.build(project, dense_engine)
+    for corpus in names:
+        open_source(find(graph, corpus), project).files()
+    with open_instance(project) as instance:
+        runner = Runner(project, instance, graph.of(names))
+        result = runner.run()
+    raise_failures(result)
+    parts = [_did(result, names, len(runner.stages))]
+    parts += [results.show(project, graph.experiments[corpus]) for corpus in names]
+    return "\n\n".join([*parts, results.places(project, names)])
+
+
+def find(graph: Graph, corpus: str) -> Experiment:
+    """The experiment of a corpus; InputError where its file is broken or there is none."""
+    if corpus in graph.broken:
+        raise graph.broken[corpus]
+    if corpus not in graph.experiments:
+        raise InputError(
+            f"no experiment for corpus {corpus!r}{nearest(corpus, graph.experiments)}; "
+            "spanbench adapt registers an own corpus"
+        )
+    return graph.experiments[corpus]
+
+
+def raise_failures(result: Result) -> None:
+    """Raises what a run's failures amount to; the worst kind decides the exit code."""
+    unexpected = [f for f in result.failures if f.error != InputError.__name__]
+    held = [key for key in result.held if key not in result.failed_checks]
+    held = [key for key in held if key not in {f.key for f in result.failures}]
+    tail = f"\nheld back because of it: {len(held)} assets" if held else ""
+    if unexpected:
+        text = "\n".join(f"{name(f.key)}: {f.error}: {f.message}" for f in unexpected)
+        raise StageFailed(text + tail, "\n".join(f.traceback for f in unexpected))
+    if result.failures:
+        raise InputError("\n".join(f"{name(f.key)}: {f.message}" for f in result.failures) + tail)
+    if result.failed_checks:
+        text = "\n".join(
+            f"check failed: {name(key)}: {', '.join(checks)}"
+            for key, checks in result.failed_checks.items()
+        )
+        raise CheckFailed(f"{text}{tail}\nspanbench ui shows the offending rows")
+
+
+def _did(result: Result, corpora_run: Sequence[str], n_stages: int) -> str:
+    listed = ", ".join(corpora_run)
+    if not result.materialized:
+        return f"nothing to do: all {n_stages} assets of {listed} are up to date"
+    head = f"materialized {len(result.materialized)} of {n_stages} assets of {listed}"
+    encoded = sum(facts.get("texts encoded now", 0) for facts in result.facts.values())
+    return f"{head}; {encoded:,} texts encoded, all others came from the cache\n{_times(result)}"
+
+
+def _times(result: Result) -> str:
+    """One line a stage: assets, rows and seconds."""
+    groups: dict[tuple[str, str], list[tuple[str, ...]]] = defaultdict(list)
+    for key in result.materialized:
+        groups[(key[0], key[1] if len(key) > 1 else "")].append(key)
+    rows = [
+        [
+            "/".join(part for part in group if part),
+            str(len(keys)),
+            f"{sum(result.rows[k] for k in keys):,}",
+            f"{sum(result.seconds[k] for k in keys):.1f}",
+        ]
+        for group, keys in groups.items()
+    ]
+    return terminal.table(["stage", "assets", "rows", "seconds"], rows, right=(1, 2, 3))

@@ -1,0 +1,134 @@
+"""``spanbench sql``: a query over the warehouse's views, printed."""
+
+from __future__ import annotations
+
+import json
+import sys
+from pathlib import Path
+from typing import Any
+
+from spanbench_pipeline import terminal, warehouse
+from spanbench_pipeline.assets import graph as graphs
+from spanbench_pipeline.assets import views
+from spanbench_pipeline.errors import InputError
+from spanbench_pipeline.project import Project
+
+FORMATS = ("table", "csv", "json", "parquet")
+_NUMBERS = ("int", "uint", "float", "double", "decimal", "halffloat")
+
+
+def sql(project: Project, query: str, shape: str, output: Path | None) -> None:
+    """Runs ``query`` on views over what exists now and writes the result as ``shape``.
+
+    Raises InputError with DuckDB's own message where the query is wrong.
+    """
+    import duckdb
+
+    graph = graphs.build(project)
+    connection = warehouse.connect(views.files(project, graph.stages))
+    try:
+        answer = connection.execute(query)
+        result = answer.to_arrow_table() if answer.description else None
+    except duckdb.Error as error:
+        raise InputError(f"SQL: {error}") from error
+    if result is None or not result.num_columns:
+        raise InputError("SQL: the statement gives no rows; write a SELECT")
+    content = _WRITERS[shape](result)
+    if output is not None:
+        warehouse.write_bytes(output, content)
+    else:
+        sys.stdout.buffer.write(content)
+        sys.stdout.buffer.flush()
+
+
+def _table(result: Any) -> bytes:
+    right = [i for i, f in enumerate(result.schema) if str(f.type).startswith(_NUMBERS)]
+    rows = [[_text(v) for v in row.values()] for row in _rows(result)]
+    return (terminal.table(result.column_names, rows, right) + "\n").encode()
+
+
+def _text(value: Any) -> str:
+    if value is None:
+        return ""
+    if isinstance(value, float):
+        return f"{value:.6g}"
+    if isinstance(value, dict | list):
+        return json.dumps(value, ensure_ascii=False, default=str)
+    return str(value).replace("\r", " ").replace("\n", " ")
+
+
+def _json(result: Any) -> bytes:
+    text = json.dumps(
+        [{k: _finite(v) for k, v in row.items()} for row in _rows(result)],
+        ensure_ascii=False,
+        default=str,
+        allow_nan=False,
+        indent=1,
+    )
+    return (text + "\n").encode()
+
+
+def _finite(value: Any) -> Any:
+    """JSON has no NaN and no infinity: they are written as text, never as null."""
+    if isinstance(value, float) and value - value != 0:
+        return str(value)
+    if isinstance(value, list):
+        return [_finite(v) for v in value]
+    return {k: _finite(v) for k, v in value.items()} if isinstance(value, dict) else value
+
+
+def _rows(result: Any) -> list[dict[str, Any]]:
+    """Rows as dictionaries, maps as dictionaries too; equal column names get a number."""
+    names = _distinct(result.column_names)
+    renamed = result.rename_columns(names)
+    return [
+        {
+            k: dict(v) if _is_map(renamed.schema.field(k)) and v is not None else v
+            for k, v in r.items()
+        }
+        for r in renamed.to_pylist()
+    ]
+
+
+def _is_map(field: Any) -> bool:
+    return str(field.type).startswith("map<")
+
+
+def _distinct(names: list[str]) -> list[str]:
+    seen: dict[str, int] = {}
+    found = []
+    for name in names:
+        seen[name] = seen.get(name, 0) + 1
+        found.append(name if seen[name] == 1 else f"{name}_{seen[name]}")
+    return found
+
+
+def _csv(result: Any) -> bytes:
+    import csv
+    import io
+
+    stream = io.StringIO(newline="")
+    writer = csv.writer(stream, lineterminator="\n")
+    rows = _rows(result)
+    writer.writerow(_distinct(result.column_names))
+    for row in rows:
+        writer.writerow(
+            [
+                json.dumps(v, ensure_ascii=False) if isinstance(v, dict | list) else v
+                for v in row.values()
+            ]
+        )
+    return stream.getvalue().encode()
+
+
+def _parquet(result: Any) -> bytes:
+    import pyarrow as pa
+    import pyarrow.parquet as pq
+
+    sink = pa.BufferOutputStream()
+    pq.write_table(result.rename_columns(_distinct(result.column_names)), sink)
+    content: bytes = sink.getvalue().to_pybytes()
+    return content
+
+
+_WRITERS = {"table": _table, "csv": _csv, "json": _json, "parquet": _parquet}

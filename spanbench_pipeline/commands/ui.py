@@ -1,0 +1,29 @@
+"""``spanbench ui``: Dagster's web UI on this project."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+
+from spanbench_pipeline.assets.instance import open_instance
+from spanbench_pipeline.project import Project
+
+
+def ui(project: Project, host: str, port: int) -> int:
+    """Runs webserver and daemon until interrupted; returns their exit code."""
+    with open_instance(project):
+        pass  # writes dagster.yaml where it is missing
+    environment = {
+        **os.environ,
+        "DAGSTER_HOME": str(project.dagster),
+        "SPANBENCH_HOME": str(project.home),
+    }
+    command = [sys.executable, "-m", "dagster", "dev", "-w", str(project.root / "workspace.yaml")]
+    sys.stderr.write(f"the web UI: http://{host}:{port}  (stop it with Ctrl-C)\n")
+    try:
+        return subprocess.call(
+            [*command, "-h", host, "-p", str(port)], env=environment, cwd=project.root
+        )
+    except KeyboardInterrupt:
+        return 0

@@ -1,0 +1,129 @@
+"""Registering an own corpus: a directory becomes an experiment, with a manifest of its texts."""
+
+from __future__ import annotations
+
+import json
+import re
+import tomllib
+from collections.abc import Iterable, Mapping
+from pathlib import Path
+from typing import Any
+
+from spanbench_pipeline import evalset
+from spanbench_pipeline.corpora import files, manifest
+from spanbench_pipeline.corpora.directory import MAX_BYTES, MAX_DOCUMENTS, DirectorySource
+from spanbench_pipeline.errors import InputError
+from spanbench_pipeline.evalset import Document
+from spanbench_pipeline.experiment import SLUG
+from spanbench_pipeline.project import Project
+
+MODEL = "sample"
+"""The project's experiment whose chunkers, models and configurations an own corpus gets."""
+DEPTH = 30
+
+
+def adapt(
+    project: Project,
+    *,
+    docs: Path,
+    queries: Path,
+    name: str,
+    metadata: Path | None = None,
+    max_documents: int = MAX_DOCUMENTS,
+    max_bytes: int = MAX_BYTES,
+) -> Path:
+    """Register a directory corpus as experiment ``name``; the path of its experiment file.
+
+    Everything is read and held to the invariants first; then ``<name>.manifest.json`` and
+    ``<name>.toml`` are written to ``Project.registered``, in place of an earlier registration.
+    Raises InputError, with nothing written, for a name that is no slug or is an experiment of the
+    project's own, and for whatever is wrong with the corpus.
+    """
+    _check_name(project, name)
+    source = DirectorySource(
+        documents=docs.expanduser().absolute(),
+        queries=queries.expanduser().absolute(),
+        metadata=metadata.expanduser().absolute() if metadata else None,
+        max_documents=max_documents,
+        max_bytes=max_bytes,
+    )
+    documents, recorded = source.extracted()
+    evalset.assemble(name, documents, source.asked(documents))
+    registered = project.registered / f"{name}.manifest.json"
+    text = _experiment(project, name, _source_table(source, registered), documents)
+    project.registered.mkdir(parents=True, exist_ok=True)
+    # A stop between the two leaves an experiment that its manifest refuses, never one unguarded.
+    files.replace_with(registered, manifest.to_bytes(recorded))
+    path = project.registered / f"{name}.toml"
+    files.replace_with(path, text)
+    return path
+
+
+def _check_name(project: Project, name: str) -> None:
+    if not SLUG.fullmatch(name):
+        raise InputError(
+            f"--name {name!r}: must match {SLUG.pattern}: lower-case letters and digits, words "
+            "joined by one _"
+        )
+    if (project.root / "data" / "experiments" / f"{name}.toml").exists():
+        raise InputError(
+            f"--name {name!r}: the project has an experiment of that name; choose another"
+        )
+
+
+def _source_table(source: DirectorySource, registered: Path) -> dict[str, Any]:
+    """The [source] table, every setting stated, paths absolute."""
+    paths = {
+        "documents": source.documents,
+        "queries": source.queries,
+        "metadata": source.metadata,
+        "manifest": registered.absolute(),
+    }
+    return {
+        "kind": "directory",
+        **{key: str(path) for key, path in paths.items() if path},
+        "max_documents": source.max_documents,
+        "max_bytes": source.max_bytes,
+    }
+
+
+def _experiment(
+    project: Project, name: str, source: Mapping[str, Any], documents: Iterable[Document]
+) -> bytes:
+    """The experiment file: the model's, without filters where no document declares metadata."""
+    path = project.root / "data" / "experiments" / f"{MODEL}.toml"
+    model = tomllib.loads(files.read_bytes(path).decode("utf-8"))
+    declared = any(document.metadata for document in documents)
+    kept = [c for c in model["configurations"] if declared or not c.get("metadata_filters")]
+    top = {
+        "corpus": name,
+        "description": f"own corpus, registered as {name}",
+        "baseline": model["baseline"],
+        "depth": DEPTH,
+    }
+    blocks = [_block("", top), _block("[source]", source)]
+    for section in ("chunkers", "encoders", "rerankers"):
+        for key, settings in model.get(section, {}).items():
+            blocks.append(_block(f"[{section}.{_key(key)}]", settings))
+    blocks += [_block("[[configurations]]", configuration) for configuration in kept]
+    text = "# Registered by spanbench adapt; registering the corpus again replaces this file.\n"
+    try:
+        return (text + "\n".join(blocks)).encode("utf-8")
+    except UnicodeEncodeError as error:
+        raise InputError(f"a path is not UTF-8, which TOML must be: {error.object!r}") from error
+
+
+def _block(header: str, settings: Mapping[str, Any]) -> str:
+    """A TOML table of plain values."""
+    lines = [header] if header else []
+    lines += [f"{_key(key)} = {_value(value)}" for key, value in settings.items()]
+    return "\n".join(lines) + "\n"
+
+
+def _key(key: str) -> str:
+    return key if re.fullmatch("[A-Za-z0-9_-]+", key) else _value(key)
+
+
+def _value(value: str | int | float | bool) -> str:
+    """A TOML value. JSON writes these alike, but for DEL, which TOML wants escaped."""
+    return json.dumps(value, ensure_ascii=False).replace("\x7f", "\\u007F")

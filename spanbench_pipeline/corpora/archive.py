@@ -1,0 +1,150 @@
+"""One member out of a zip that may lie, and the record of where it came from."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import struct
+import zipfile
+import zlib
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import asdict, dataclass, fields
+from pathlib import Path
+
+from spanbench_pipeline.corpora import files
+from spanbench_pipeline.errors import InputError
+
+BLOCK = 1 << 20
+LOCAL = "local archive"
+DAMAGED = (
+    zipfile.BadZipFile,
+    zlib.error,
+    struct.error,
+    EOFError,
+    RuntimeError,  # encrypted; NotImplementedError for what zipfile does not know
+    ValueError,  # offsets before the file, names that are no text
+    OverflowError,
+)
+
+
+@dataclass(frozen=True)
+class Member:
+    """What was extracted: its size in bytes and the sha256 of these bytes."""
+
+    n_bytes: int
+    sha256: str
+
+
+@dataclass(frozen=True)
+class Provenance:
+    """Where a corpus's member came from; hashes are sha256 in lower-case hexadecimal.
+
+    ``origin`` is the URL that the archive was downloaded from, or ``local archive``.
+    """
+
+    archive: str
+    archive_bytes: int
+    archive_sha256: str
+    member: str
+    member_bytes: int
+    member_sha256: str
+    official_member_sha256: str
+    origin: str
+
+    @property
+    def note(self) -> str | None:
+        """For a member that is not the official one: both hashes; None for the official one."""
+        if self.member_sha256 == self.official_member_sha256:
+            return None
+        return (
+            f"not the official member: sha256 {self.member_sha256}, "
+            f"official {self.official_member_sha256}"
+        )
+
+    def to_bytes(self) -> bytes:
+        """The record as a JSON file."""
+        return (json.dumps(asdict(self), indent=1, sort_keys=True) + "\n").encode("utf-8")
+
+
+def read_provenance(path: Path, again: str) -> Provenance:
+    """The record at ``path``; InputError where it is none, saying to run ``again``."""
+    try:
+        value = json.loads(files.read_bytes(path))
+    except ValueError as error:
+        raise InputError(f"{path}: not a record of an archive; run: {again}") from error
+    types = {"int": int, "str": str}
+    expected = {field.name: types[str(field.type)] for field in fields(Provenance)}
+    if not isinstance(value, dict) or {k: type(v) for k, v in value.items()} != expected:
+        raise InputError(f"{path}: not a record of an archive; run: {again}")
+    return Provenance(**value)
+
+
+def extract_member(archive: Path, name: str, target: Path, *, max_bytes: int) -> Member:
+    """Write the member called exactly ``name`` to ``target``, as a stream, hashed on the way.
+
+    No path in the archive is ever used for writing, and no more than ``max_bytes`` are written,
+    whatever the archive says of its sizes. Raises InputError for an archive that is no zip,
+    truncated, damaged or encrypted, and for a member that is absent, given twice or too long;
+    ``target`` is then removed.
+    """
+    try:
+        with _opened(archive) as opened:
+            info = _entry(archive, opened, name)
+            if info.file_size > max_bytes:
+                raise _too_long(archive, name, max_bytes)
+            return _copy(opened, info, target, max_bytes, archive)
+    except BaseException:
+        target.unlink(missing_ok=True)
+        raise
+
+
+@contextmanager
+def _opened(archive: Path) -> Iterator[zipfile.ZipFile]:
+    """The zip; whatever is wrong with it, then or while it is read, becomes an InputError."""
+    try:
+        with zipfile.ZipFile(archive) as opened:
+            yield opened
+    except DAMAGED as error:
+        raise InputError(
+            f"{archive}: not a zip archive, or a damaged or truncated one: {error}. "
+            "Get it again; nothing was kept."
+        ) from error
+
+
+def _entry(archive: Path, opened: zipfile.ZipFile, name: str) -> zipfile.ZipInfo:
+    # orig_filename is the name as it stands in the archive: filename is cut at a NUL.
+    found = [info for info in opened.infolist() if info.orig_filename == name]
+    if len(found) != 1:
+        what = "no member" if not found else f"{len(found)} members"
+        raise InputError(f"{archive}: {what} {name}; exactly one is needed")
+    info = found[0]
+    if info.flag_bits & 1:
+        raise InputError(f"{archive}: member {name} is encrypted")
+    if info.compress_type not in (zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED):
+        raise InputError(f"{archive}: member {name} is compressed by an unsupported method")
+    return info
+
+
+def _copy(
+    opened: zipfile.ZipFile, info: zipfile.ZipInfo, target: Path, max_bytes: int, archive: Path
+) -> Member:
+    digest = hashlib.sha256()
+    n_bytes = 0
+    with opened.open(info) as member, target.open("wb") as out:
+        while block := member.read(BLOCK):
+            n_bytes += len(block)
+            if n_bytes > max_bytes:
+                raise _too_long(archive, info.filename, max_bytes)
+            digest.update(block)
+            out.write(block)
+    if n_bytes != info.file_size:
+        raise InputError(
+            f"{archive}: member {info.filename} has {n_bytes} bytes, but the archive says "
+            f"{info.file_size}: it is truncated. Get it again; nothing was kept."
+        )
+    return Member(n_bytes, digest.hexdigest())
+
+
+def _too_long(archive: Path, name: str, max_bytes: int) -> InputError:
+    return InputError(f"{archive}: member {name} is longer than {max_bytes:,} bytes: refused")

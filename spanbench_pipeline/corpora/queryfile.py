@@ -1,0 +1,215 @@
+"""Queries as JSON lines: one query a line, its gold as texts or as offsets."""
+
+from __future__ import annotations
+
+import difflib
+import unicodedata
+from collections.abc import Collection, Mapping
+from dataclasses import replace
+from typing import Any
+
+from spanbench_pipeline.corpora import strict_json
+from spanbench_pipeline.corpora.strict_json import Number, kind
+from spanbench_pipeline.errors import InputError
+from spanbench_pipeline.evalset import GoldSpan, Query
+from spanbench_pipeline.experiment import nearest
+
+KEYS = ("query", "doc_id", "gold_texts", "gold_spans", "query_id", "clause_type", "filters")
+SPAN_KEYS = ("start", "end", "text")
+Fields = dict[str, Any]
+
+
+def read(data: bytes, where: str, texts: Mapping[str, str]) -> list[Query]:
+    """The queries of a JSONL file's bytes; ``texts`` is doc_id -> text of the documents.
+
+    A line without anything but white space is no query. A value of null is as if absent. Queries
+    without ``query_id`` are named by their place in the file: q001, q002, ..., padded to the width
+    of the number of queries. Raises InputError with file (``where``) and line number.
+    """
+    queries = []
+    for number, line in _lines(strict_json.decode(data, where)):
+        at = f"{where} line {number}"
+        name = where.replace("\\", "/").rpartition("/")[2]
+        queries.append((at, _query(line, at, f"{name} line {number}", texts)))
+    return _identified(queries)
+
+
+def unknown_document(at: str, doc_id: str, known: Collection[str]) -> InputError:
+    """The error about a doc_id that no document has, with the nearest that one has."""
+    close = difflib.get_close_matches(doc_id, known, 1)
+    hint = f"; did you mean {close[0]!r}?" if close else ""
+    if close and unicodedata.normalize("NFC", close[0]) == unicodedata.normalize("NFC", doc_id):
+        hint = (
+            f": the file's name is {close[0]!a}, this is {doc_id!a}, the same letters "
+            "in other code points; write it as the file's name has it"
+        )
+    return InputError(f"{at}: unknown doc_id {doc_id!r}{hint} ({len(known)} documents)")
+
+
+def field_values(values: Any, at: str, what: str) -> dict[str, str]:
+    """Metadata or filters, field -> value, as text; InputError for any other shape."""
+    if not isinstance(values, dict):
+        raise InputError(f"{at}: {what} must be an object of field and value, not {kind(values)}")
+    found = {}
+    for name, value in values.items():
+        text = strict_json.field_text(value)
+        if text is None:
+            raise InputError(
+                f"{at}: {what} field {name!r} is {kind(value)}; a value must be text, a number "
+                "or a bool"
+            )
+        found[name] = text
+    return found
+
+
+def _lines(text: str) -> list[tuple[int, str]]:
+    """Lines that hold something, with their numbers from 1.
+
+    Split at newlines only: other line separators may stand inside a JSON text.
+    """
+    lines = text.removeprefix(strict_json.BOM).split("\n")
+    return [(n, line) for n, line in enumerate(lines, 1) if line.strip(" \t\r")]
+
+
+def _query(line: str, at: str, origin: str, texts: Mapping[str, str]) -> Query:
+    value = strict_json.parse(line, at)
+    if not isinstance(value, dict):
+        raise InputError(f"{at}: a query must be an object, not {kind(value)}")
+    for key in value:
+        if key not in KEYS:
+            raise InputError(f"{at}: unknown key {key!r}{nearest(key, KEYS)}")
+    given = {key: found for key, found in value.items() if found is not None}
+    text, doc_id = (_required(given, key, at) for key in ("query", "doc_id"))
+    if doc_id not in texts:
+        raise unknown_document(at, doc_id, texts)
+    return Query(
+        query_id=_optional(given, "query_id", at) or "",
+        text=text,
+        gold=_gold(given, at, doc_id, texts[doc_id]),
+        doc_id=doc_id,
+        clause_type=_optional(given, "clause_type", at),
+        filters=field_values(given.get("filters", {}), at, "filters"),
+        origin=origin,
+    )
+
+
+def _required(given: Fields, key: str, at: str) -> str:
+    found = _optional(given, key, at)
+    if found is None:
+        raise InputError(f"{at}: key {key!r} is missing")
+    return found
+
+
+def _optional(given: Fields, key: str, at: str) -> str | None:
+    found = given.get(key)
+    if found is None:
+        return None
+    if not isinstance(found, str):
+        raise InputError(f"{at}: {key} must be text, not {kind(found)}")
+    if not found.strip():
+        raise InputError(f"{at}: {key} is empty")
+    return found
+
+
+def _gold(given: Fields, at: str, doc_id: str, text: str) -> list[GoldSpan]:
+    keys = [key for key in ("gold_texts", "gold_spans") if key in given]
+    if len(keys) != 1:
+        raise InputError(
+            f"{at}: give exactly one of gold_texts and gold_spans, not "
+            + ("both" if keys else "neither")
+        )
+    key = keys[0]
+    entries = given[key]
+    if not isinstance(entries, list):
+        raise InputError(f"{at}: {key} must be an array, not {kind(entries)}")
+    if not entries:
+        raise InputError(f"{at}: {key} is empty: a query needs a gold span")
+    one = _located if key == "gold_texts" else _span
+    return [
+        one(entry, f"{at}, {key}, number {n}", doc_id, text) for n, entry in enumerate(entries, 1)
+    ]
+
+
+def _located(entry: Any, at: str, doc_id: str, text: str) -> GoldSpan:
+    """The one place where a gold text stands in its document."""
+    if not isinstance(entry, str) or not entry:
+        raise InputError(f"{at}: must be text with at least one character, not {_shown(entry)}")
+    starts = _occurrences(entry, text)
+    if len(starts) != 1:
+        what = "is not in" if not starts else f"stands {len(starts)} times in"
+        places = f", at {', '.join(map(str, starts[:5]))}" if starts else ""
+        raise InputError(
+            f"{at}: gold text {_shown(entry)} {what} document {doc_id!r}{places}: it must match "
+            "exactly once, character for character. Give a longer text, or gold_spans."
+        )
+    return GoldSpan(doc_id, starts[0], starts[0] + len(entry), entry)
+
+
+def _occurrences(part: str, text: str) -> list[int]:
+    """Every position where ``part`` stands in ``text``, overlapping ones included."""
+    found = []
+    at = text.find(part)
+    while at >= 0:
+        found.append(at)
+        at = text.find(part, at + 1)
+    return found
+
+
+def _span(entry: Any, at: str, doc_id: str, text: str) -> GoldSpan:
+    """A gold span as ``[start, end]`` or ``{"start", "end", "text"}``."""
+    shape = 'must be [start, end] or {"start", "end", "text"}'
+    expected: str | None = None
+    if isinstance(entry, dict):
+        for key in entry:
+            if key not in SPAN_KEYS:
+                raise InputError(f"{at}: unknown key {key!r}{nearest(key, SPAN_KEYS)}")
+        if not {"start", "end"} <= entry.keys():
+            raise InputError(f"{at}: {shape}; start or end is missing")
+        offsets, expected = [entry["start"], entry["end"]], entry.get("text")
+        if expected is not None and not isinstance(expected, str):
+            raise InputError(f"{at}: text must be text, not {kind(expected)}")
+    elif isinstance(entry, list) and len(entry) == 2:
+        offsets = entry
+    else:
+        raise InputError(f"{at}: {shape}, not {_shown(entry)}")
+    start, end = (_offset(value, at) for value in offsets)
+    if not 0 <= start < end <= len(text):
+        raise InputError(
+            f"{at}: [{start}, {end}) must satisfy 0 <= start < end <= {len(text)}, the number "
+            f"of characters of document {doc_id!r}"
+        )
+    if expected is not None and text[start:end] != expected:
+        raise InputError(
+            f"{at}: the text at [{start}, {end}) of document {doc_id!r} is "
+            f"{_shown(text[start:end])}, but the gold text is {_shown(expected)}. Offsets count "
+            "Unicode code points of the text as it stands (line endings and a BOM included)."
+        )
+    return GoldSpan(doc_id, start, end, expected)
+
+
+def _offset(value: Any, at: str) -> int:
+    if not isinstance(value, Number) or not value.text.removeprefix("-").isdigit():
+        raise InputError(f"{at}: an offset must be a whole number, not {_shown(value)}")
+    if len(value.text) > 15:
+        raise InputError(f"{at}: offset {value.text[:15]}… is beyond any text")
+    return int(value.text)
+
+
+def _identified(queries: list[tuple[str, Query]]) -> list[Query]:
+    """The queries with an id each, given or by their place; InputError where two are equal."""
+    width = max(3, len(str(len(queries))))
+    lines: dict[str, str] = {}
+    found = []
+    for place, (at, query) in enumerate(queries, 1):
+        query_id = query.query_id or f"q{place:0{width}d}"
+        if query_id in lines:
+            made = "" if query.query_id else " (made from its place in the file)"
+            raise InputError(f"{at}: query_id {query_id!r}{made} is taken by {lines[query_id]}")
+        lines[query_id] = query.origin
+        found.append(replace(query, query_id=query_id))
+    return found
+
+
+def _shown(value: Any, most: int = 120) -> str:
+    text = repr(value)
+    return text if len(text) <= most else text[:most] + "…"

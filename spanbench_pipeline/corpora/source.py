@@ -1,0 +1,101 @@
+"""The small interface that every source of an eval set has, and which module serves which kind."""
+
+from __future__ import annotations
+
+import importlib
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any, Protocol, cast
+
+from spanbench_pipeline import evalset
+from spanbench_pipeline.errors import InputError
+from spanbench_pipeline.evalset import Document, EvalSet, Query
+from spanbench_pipeline.experiment import Experiment, nearest
+from spanbench_pipeline.project import Project
+
+KINDS: Mapping[str, str] = {
+    "cuad": "spanbench_pipeline.corpora.cuad",
+    "directory": "spanbench_pipeline.corpora.directory",
+}
+"""Each ``kind`` of an experiment's [source] and the module whose ``open_source`` serves it.
+
+The modules are named, not imported: a change in one of them must not touch the other's corpora.
+"""
+
+
+@dataclass(frozen=True)
+class SourceFile:
+    """One file that a corpus is read from: a row of the table ``source_files``.
+
+    ``file`` is its name without folders, ``role`` one of archive, member, document, queries and
+    metadata, ``n_bytes`` None where the size is not known, ``note`` what a reader must know.
+    """
+
+    file: str
+    role: str
+    n_bytes: int | None
+    sha256: str
+    note: str | None = None
+
+
+class Source(Protocol):
+    """Where one corpus comes from."""
+
+    def files(self) -> list[SourceFile]:
+        """The files there are now, hashed.
+
+        Raises InputError where one is absent (naming the command that brings it) or differs from
+        what was recorded of it.
+        """
+        ...
+
+    def read(self) -> tuple[list[Document], list[Query]]:
+        """Documents and queries, not yet held to the invariants of ``evalset.assemble``.
+
+        Raises InputError naming file and line, document or question at the first thing wrong.
+        """
+        ...
+
+
+def open_source(experiment: Experiment, project: Project) -> Source:
+    """The source that the experiment's [source] table describes; reads no corpus file.
+
+    Raises InputError naming the experiment file, the key, and the nearest valid name.
+    """
+    kind = experiment.source.get("kind")
+    if kind is None:
+        raise error(experiment, f"key 'kind' is missing{nearest('', KINDS)}")
+    if not isinstance(kind, str) or kind not in KINDS:
+        raise error(experiment, f"kind = {kind!r} is unknown{nearest(str(kind), KINDS)}")
+    return cast("Source", importlib.import_module(KINDS[kind]).open_source(experiment, project))
+
+
+def load(experiment: Experiment, project: Project) -> EvalSet:
+    """The experiment's eval set, read and held to every invariant."""
+    return evalset.assemble(experiment.corpus, *open_source(experiment, project).read())
+
+
+def settings(
+    experiment: Experiment, types: Mapping[str, type[Any]], required: tuple[str, ...] = ()
+) -> dict[str, Any]:
+    """The [source] table without ``kind``: known keys only, each of its type, required ones there.
+
+    Raises InputError otherwise. Types are bool, int and str; an int must be at least 1.
+    """
+    found = {key: value for key, value in experiment.source.items() if key != "kind"}
+    for key, value in found.items():
+        if key not in types:
+            raise error(experiment, f"unknown key {key!r}{nearest(key, types)}")
+        if type(value) is not types[key]:
+            raise error(experiment, f"{key} = {value!r} must be of type {types[key].__name__}")
+        if type(value) is int and value < 1:
+            raise error(experiment, f"{key} = {value} is below 1")
+    for key in required:
+        if key not in found:
+            raise error(experiment, f"key {key!r} is missing")
+    return found
+
+
+def error(experiment: Experiment, problem: str) -> InputError:
+    """An InputError about the experiment's [source] table."""
+    return InputError(f"{experiment.path}: source: {problem}")

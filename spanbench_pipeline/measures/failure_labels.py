@@ -1,0 +1,174 @@
+"""Why a query failed: one label each, the first that holds, with evidence.
+
+A query fails when complete_grounding@5 is 0. A label attributes a failure to the lever that most
+plainly would have helped; it does not prove that it would.
+"""
+
+from __future__ import annotations
+
+import json
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+
+from spanbench_pipeline import tables
+from spanbench_pipeline.measures import TOP
+from spanbench_pipeline.measures.rankings import Lists, covered_chars, read_lists
+from spanbench_pipeline.measures.relevance import Bools, Ints, Relevance, judge
+from spanbench_pipeline.measures.retrieval import is_reached
+
+LABELS: dict[str, str | None] = {
+    "ceiling-bound": None,
+    "chunk-severance": "chunking",
+    "retrieval-miss": "hybrid retrieval",
+    "rank-miss": "reranking",
+    "partial-grounding": "metadata filtering",
+}
+"""Each label, in the order in which they are tried, and the lever it points at (None: nothing)."""
+
+OPENING = 120
+"""Characters of a failed span that the evidence quotes."""
+
+
+def failure_labels(
+    rankings: pa.Table,
+    gold_spans: pa.Table,
+    chunks: pa.Table,
+    queries: pa.Table,
+    *,
+    corpus: str,
+    config: str,
+) -> pa.Table:
+    """The table ``failure_labels`` of one configuration: a row a failing query.
+
+    "In the ranking" means in the list as it is, which was cut at the experiment's depth. Takes and
+    refuses what ``retrieval.query_metrics`` does. ``evidence`` is a JSON object:
+
+    - ``failed_spans``: spans under half, with offsets, characters covered and opening characters;
+    - ``severed_spans``: those in more than one chunk, with the pieces' ids, offsets and ranks;
+    - ``missing_chunks``: ids of chunks that touch a failed span and are not in the ranking;
+    - ``ranks_below_5``: chunks that touch a failed span and are in the ranking below the top 5;
+    - ``relevant_chunks``: all relevant chunks of the query, with ranks.
+
+    A rank is null where the chunk is not in the ranking.
+    """
+    relevance = judge(queries, gold_spans, chunks)
+    case = _case(read_lists(rankings, relevance), relevance)
+    label_of = _labels(case)
+    rows = [
+        {
+            "corpus": corpus,
+            "config": config,
+            "query_id": relevance.query_ids[query].as_py(),
+            "label": label_of[query],
+            "lever": LABELS[label_of[query]],
+            "evidence": json.dumps(
+                _evidence(query, case, gold_spans), sort_keys=True, ensure_ascii=False
+            ),
+        }
+        for query in np.unique(relevance.gold_query[case.failed]).tolist()
+    ]
+    return tables.from_rows("failure_labels", rows)
+
+
+@dataclass(frozen=True)
+class _Case:
+    """What labels are derived from; rank 0 stands for "not in the ranking"."""
+
+    relevance: Relevance
+    covered: Ints
+    """Characters of each gold span in the top 5, shape (m,)."""
+    failed: Bools
+    """Whether that is under half of it, shape (m,)."""
+    touch_rank: Ints
+    """The rank of the chunk in each meeting of gold span and chunk, shape (t,)."""
+    pair_rank: Ints
+    """The rank of each relevant chunk, shape (p,)."""
+
+
+def _case(lists: Lists, relevance: Relevance) -> _Case:
+    covered = covered_chars(lists, relevance, TOP)
+    touch_query = relevance.gold_query[relevance.touch_gold]
+    return _Case(
+        relevance=relevance,
+        covered=covered,
+        failed=~is_reached(covered, relevance),
+        touch_rank=lists.rank_of(touch_query, relevance.touch_chunk, relevance),
+        pair_rank=lists.rank_of(relevance.pair_query, relevance.pair_chunk, relevance),
+    )
+
+
+def _labels(case: _Case) -> list[str]:
+    """The first label that holds, for each query, failing or not: length q."""
+    relevance, rank = case.relevance, case.touch_rank
+    touch_query = relevance.gold_query[relevance.touch_gold]
+    of_failed = case.failed[relevance.touch_gold]
+    severed = case.failed & (relevance.touch_counts > 1)
+    relevant = relevance.relevant_counts
+    in_top = relevance.pair_query[(case.pair_rank > 0) & (case.pair_rank <= TOP)]
+    holds = [
+        (relevant > 0) & (relevant < TOP) & (relevance.per_query(in_top) == relevant),
+        relevance.per_query(relevance.gold_query[severed]) > 0,
+        relevance.per_query(touch_query[of_failed & (rank == 0)]) > 0,
+        relevance.per_query(touch_query[of_failed & (rank > TOP)]) > 0,
+    ]
+    names = list(LABELS)
+    return [names[i] for i in np.select(holds, range(len(holds)), len(holds)).tolist()]
+
+
+def _evidence(query: int, case: _Case, gold_spans: pa.Table) -> dict[str, Any]:
+    relevance = case.relevance
+    failed = np.flatnonzero((relevance.gold_query == query) & case.failed).tolist()
+    touches = {gold: _pieces_of(gold, case) for gold in failed}
+    touching = {piece["chunk_id"]: piece for pieces in touches.values() for piece in pieces}
+    missing = [piece for piece in touching.values() if piece["rank"] is None]
+    below = [piece for piece in touching.values() if (piece["rank"] or 0) > TOP]
+    relevant = slice(*np.searchsorted(relevance.pair_query, [query, query + 1]).tolist())
+    return {
+        "failed_spans": [_span(gold, case, gold_spans) for gold in failed],
+        "severed_spans": [
+            _span(gold, case, gold_spans) | {"pieces": pieces}
+            for gold, pieces in touches.items()
+            if len(pieces) > 1
+        ],
+        "missing_chunks": missing,
+        "ranks_below_5": sorted(below, key=lambda piece: piece["rank"]),
+        "relevant_chunks": _pieces(
+            relevance.pair_chunk[relevant], case.pair_rank[relevant], relevance
+        ),
+    }
+
+
+def _pieces_of(gold: int, case: _Case) -> list[dict[str, Any]]:
+    """The chunks that meet a gold span, in chunk order."""
+    relevance = case.relevance
+    of_gold = slice(*np.searchsorted(relevance.touch_gold, [gold, gold + 1]).tolist())
+    return _pieces(relevance.touch_chunk[of_gold], case.touch_rank[of_gold], relevance)
+
+
+def _pieces(chunk: Ints, rank: Ints, relevance: Relevance) -> list[dict[str, Any]]:
+    return [
+        {
+            "chunk_id": relevance.chunk_ids[j].as_py(),
+            "start": int(relevance.chunks.start[j]),
+            "end": int(relevance.chunks.end[j]),
+            "rank": r or None,
+        }
+        for j, r in zip(chunk.tolist(), rank.tolist(), strict=True)
+    ]
+
+
+def _span(gold: int, case: _Case, gold_spans: pa.Table) -> dict[str, Any]:
+    row = gold_spans.slice(gold, 1).to_pylist()[0]
+    covered = int(case.covered[gold])
+    return {
+        "span_no": row["span_no"],
+        "doc_id": row["doc_id"],
+        "start": row["start_char"],
+        "end": row["end_char"],
+        "covered_chars": covered,
+        "covered_share": covered / (row["end_char"] - row["start_char"]),
+        "opening": row["text"][:OPENING],
+    }

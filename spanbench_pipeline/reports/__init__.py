@@ -1,0 +1,1 @@
+"""Tables -> Markdown and HTML. Reports compute no figure of their own: they choose and format."""

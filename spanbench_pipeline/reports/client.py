@@ -1,0 +1,176 @@
+"""The client report: four sections, and no number that a run did not produce."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from spanbench_pipeline.experiment import Experiment
+from spanbench_pipeline.measures.backlog import Backlog
+from spanbench_pipeline.reports.audit import missed_spans
+from spanbench_pipeline.reports.blocks import (
+    Block,
+    Code,
+    Column,
+    Heading,
+    Paragraph,
+    Picture,
+    Quote,
+    Report,
+    Strong,
+    Table,
+    fold,
+    paragraph,
+    write,
+)
+from spanbench_pipeline.reports.explain import LABELS, METRICS, limits
+from spanbench_pipeline.reports.inputs import MEASURED, ReportInputs, rows_of
+from spanbench_pipeline.reports.parts import (
+    label_bars,
+    label_counts,
+    metric_bars,
+    metric_names,
+    metric_values,
+)
+
+EXAMPLES = 2
+"""Queries shown for each label."""
+
+QUOTED = 600
+"""Characters of a missed span that are quoted; the audit files hold all of them."""
+
+
+def client(experiment: Experiment, inputs: ReportInputs, baseline: str) -> Report:
+    """The client report, ``baseline`` being the configuration that the reader has now.
+
+    Where the baseline was not measured, the sections that would need its figures say so. Raises
+    InputError where the experiment has no such configuration, and ValueError where the backlog was
+    made for another one.
+    """
+    start = experiment.configuration(baseline).name
+    if inputs.backlog and inputs.backlog.baseline != start:
+        raise ValueError(f"a backlog for {inputs.backlog.baseline!r} beside baseline {start!r}")
+    state = inputs.states()[start]
+    blocks: list[Block] = [
+        Heading("Where retrieval stands"),
+        *(_standing(experiment, inputs, start) if state == MEASURED else _absent(start, state)),
+        Heading("Failure patterns"),
+        *(_patterns(inputs, start) if state == MEASURED else _absent(start, state)),
+        Heading("Fix backlog"),
+        *(_backlog(inputs.backlog) if inputs.backlog else _absent(start, state)),
+        Heading("Scope"),
+        *_scope(experiment, inputs),
+    ]
+    return Report(f"Retrieval report: {experiment.corpus}", tuple(blocks))
+
+
+def _absent(baseline: str, state: str) -> list[Block]:
+    return [paragraph("The baseline ", Code(baseline), f" has no figures: {state}.")]
+
+
+def _standing(experiment: Experiment, inputs: ReportInputs, baseline: str) -> list[Block]:
+    values = metric_values(inputs)
+    names = metric_names(values)
+    rows = tuple((name, values.get((baseline, name)), METRICS.get(name, "")) for name in names)
+    columns = (Column("metric", "code"), Column(baseline, "number"), Column("what it says"))
+    failing = rows_of(inputs.failure_labels, config=baseline)
+    return [
+        paragraph(
+            "Measured with the configuration ",
+            Code(baseline),
+            f". Of {inputs.queries.num_rows:,} queries, ",
+            Strong(f"{len(failing):,} fail"),
+            ": at least one passage that answers them is not among the first 5 chunks, or less "
+            "than half of it is.",
+        ),
+        Table(columns, rows),
+        metric_bars(experiment, inputs, baseline),
+        *_unmeasured(experiment, inputs),
+    ]
+
+
+def _unmeasured(experiment: Experiment, inputs: ReportInputs) -> Iterator[Paragraph]:
+    states = inputs.states()
+    for config in experiment.configurations:
+        if states[config.name] != MEASURED:
+            yield paragraph(Code(config.name), f" {states[config.name]}.")
+
+
+def _patterns(inputs: ReportInputs, baseline: str) -> Iterator[Block]:
+    counts = label_counts(inputs, baseline)
+    if not counts:
+        yield paragraph("No query fails.")
+        return
+    bars = label_bars("Failing queries", counts, maximum=counts[0][1])
+    yield Picture(f"Failing queries of {baseline} by label.", (bars,))
+    failing = sum(count for _, count in counts)
+    missed = missed_spans(inputs, baseline)
+    text_of = {row["query_id"]: row["query"] for row in inputs.queries.to_pylist()}
+    for label, count in counts:
+        labelled = rows_of(inputs.failure_labels, config=baseline, label=label)
+        yield Heading(label, 3)
+        yield paragraph(Strong(f"{count:,} of {failing:,} failing queries."), f" {LABELS[label]}")
+        for query in sorted(row["query_id"] for row in labelled)[:EXAMPLES]:
+            yield paragraph(Strong(f"Query {query}"), f": {text_of[query]}")
+            for span in missed[query]:
+                where = f"[{span['start_char']}, {span['end_char']})"
+                yield Quote(_cut(span["text"]), f"Missed in {span['doc_id']}, characters {where}")
+
+
+def _backlog(backlog: Backlog) -> Iterator[Block]:
+    rows = tuple(
+        (
+            row.lever,
+            row.failing_queries,
+            "not measured" if row.delta is None else write(row.delta, "signed"),
+            "" if row.delta is None else f"{row.from_config} → {row.to_config}",
+        )
+        for row in backlog.rows
+    )
+    columns = (
+        Column("lever"),
+        Column("failing queries", "count"),
+        Column("change in complete_grounding@5"),
+        Column("measured between"),
+    )
+    if rows:
+        yield Table(columns, rows, "What to change, by how many failing queries point at it.")
+        yield paragraph(
+            "The change is between two configurations that differ in that lever alone. A negative "
+            "one made things worse."
+        )
+    else:
+        yield paragraph("No lever accounts for a failing query.")
+    if backlog.ceiling_bound:
+        yield paragraph(
+            f"Ceiling-bound: {backlog.ceiling_bound:,}. These fail although everything relevant "
+            "was retrieved; there is nothing to change."
+        )
+    yield _best(backlog)
+
+
+def _best(backlog: Backlog) -> Paragraph:
+    best = backlog.best
+    if not best.levers:
+        return paragraph("No measured configuration is better than ", Code(best.config), ".")
+    return paragraph(
+        "Best configuration overall: ",
+        Code(best.config),
+        f", with a complete_grounding@5 of {write(best.value, 'number')} against "
+        f"{write(best.baseline_value, 'number')} ({write(best.delta, 'signed')}). "
+        f"It changes: {', '.join(best.levers)}.",
+    )
+
+
+def _scope(experiment: Experiment, inputs: ReportInputs) -> list[Block]:
+    return [
+        paragraph(
+            f"Corpus {experiment.corpus}",
+            f": {experiment.description}." if experiment.description else ".",
+        ),
+        limits(inputs.documents.num_rows, inputs.queries.num_rows, inputs.gold_spans.num_rows),
+    ]
+
+
+def _cut(text: str) -> str:
+    folded = fold(text)
+    return folded if len(folded) <= QUOTED else f"{folded[:QUOTED]}… (cut here)"

@@ -1,0 +1,105 @@
+"""The developer report: everything that was measured, with what it was measured on."""
+
+from __future__ import annotations
+
+from spanbench_pipeline.experiment import Experiment
+from spanbench_pipeline.reports import developer_causes as causes
+from spanbench_pipeline.reports import developer_figures as figures
+from spanbench_pipeline.reports.blocks import (
+    Block,
+    Code,
+    Column,
+    Heading,
+    Report,
+    Table,
+    Value,
+    paragraph,
+)
+from spanbench_pipeline.reports.explain import limits
+from spanbench_pipeline.reports.inputs import ReportInputs
+from spanbench_pipeline.reports.parts import marked_rows
+
+Blocks = list[Block]
+
+
+def developer(experiment: Experiment, inputs: ReportInputs) -> Report:
+    """The developer report of one corpus, the experiment's baseline marked."""
+    blocks: Blocks = [
+        *_set_up(experiment, inputs),
+        *figures.metrics(experiment, inputs),
+        *figures.chunkers(experiment, inputs),
+        *causes.levers(experiment, inputs),
+        *causes.hybrid(experiment, inputs),
+        *causes.documents(experiment, inputs),
+        *causes.failures(experiment, inputs),
+        *figures.clause_types(experiment, inputs),
+        *_provenance(inputs),
+        Heading("Limits"),
+        limits(inputs.documents.num_rows, inputs.queries.num_rows, inputs.gold_spans.num_rows),
+    ]
+    return Report(f"Developer report: {experiment.corpus}", tuple(blocks), contents=True)
+
+
+def _set_up(experiment: Experiment, inputs: ReportInputs) -> Blocks:
+    states = inputs.states()
+    columns = (
+        Column("configuration"),
+        Column("chunker", "code"),
+        Column("retriever", "code"),
+        Column("reranker", "code"),
+        Column("document scope", "yes/no"),
+        Column("metadata filters", "yes/no"),
+        Column("encoder", "code"),
+        Column("state"),
+    )
+    rows: list[tuple[Value, ...]] = [
+        (
+            *(c.name, c.chunker, c.retriever, c.reranker, c.doc_scope, c.metadata_filters),
+            *(c.encoder, states[c.name]),
+        )
+        for c in experiment.configurations
+    ]
+    facts: list[tuple[Value, ...]] = [
+        ("documents", inputs.documents.num_rows),
+        ("queries", inputs.queries.num_rows),
+        ("gold spans", inputs.gold_spans.num_rows),
+        ("clause types", len(set(inputs.queries["clause_type"].to_pylist()) - {None})),
+        ("depth of a ranking", experiment.depth),
+    ]
+    return [
+        Heading("Set-up"),
+        paragraph(
+            experiment.description or experiment.corpus,
+            ". Baseline: ",
+            Code(experiment.baseline),
+            ".",
+        ),
+        Table((Column("what"), Column("how many", "count")), tuple(facts)),
+        Table(
+            columns,
+            tuple(rows),
+            "The configurations, in the experiment's order.",
+            marked_rows(experiment, experiment.baseline),
+        ),
+    ]
+
+
+def _provenance(inputs: ReportInputs) -> Blocks:
+    sources = tuple(
+        (row["file"], row["role"], row["n_bytes"], row["sha256"], row["note"])
+        for row in inputs.source_files.to_pylist()
+    )
+    columns = (
+        Column("file"),
+        Column("role"),
+        Column("bytes", "count"),
+        Column("sha256", "code"),
+        Column("note"),
+    )
+    extractors = sorted(set(inputs.documents["extractor"].to_pylist()))
+    facts = [*inputs.provenance.items(), ("extractor", ", ".join(extractors))]
+    return [
+        Heading("Provenance"),
+        Table((Column("what"), Column("value", "code")), tuple(facts)),
+        Table(columns, sources, "The files that the corpus was read from."),
+    ]

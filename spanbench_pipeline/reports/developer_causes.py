@@ -1,0 +1,186 @@
+"""The developer report's sections on causes: what levers do, filters, failure labels."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from spanbench_pipeline.experiment import Experiment
+from spanbench_pipeline.measures.comparisons import filter_pairs
+from spanbench_pipeline.measures.failure_labels import LABELS as LEVER_OF_LABEL
+from spanbench_pipeline.reports.blocks import (
+    Block,
+    Code,
+    Column,
+    Heading,
+    Items,
+    Picture,
+    Strong,
+    Table,
+    paragraph,
+)
+from spanbench_pipeline.reports.explain import LABELS
+from spanbench_pipeline.reports.inputs import ReportInputs, indexed, rows_of
+from spanbench_pipeline.reports.parts import label_bars, label_counts, marked_rows
+
+Blocks = list[Block]
+
+
+def levers(experiment: Experiment, inputs: ReportInputs) -> Blocks:
+    """Every two configurations that differ in one lever, in the direction of the experiment."""
+    order = _positions(experiment)
+    rows = tuple(
+        (p["lever"], p["from_config"], p["to_config"], p["delta"], p["fixed"], p["broken"])
+        for p in _pairs(experiment, inputs)
+        if order[p["from_config"]] < order[p["to_config"]]
+    )
+    columns = (
+        Column("lever"),
+        Column("from"),
+        Column("to"),
+        Column("change in complete_grounding@5", "signed"),
+        Column("queries fixed", "count"),
+        Column("queries broken", "count"),
+    )
+    table: Block = Table(columns, rows, "Two configurations that differ in that lever alone.")
+    return [
+        Heading("What one lever does"),
+        table if rows else paragraph("No two measured configurations differ in one lever alone."),
+    ]
+
+
+def hybrid(experiment: Experiment, inputs: ReportInputs) -> Blocks:
+    """What hybrid retrieval did against dense, all else equal."""
+    retriever = {c.name: c.retriever for c in experiment.configurations}
+    rows = tuple(
+        (
+            *(p[key] for key in ("from_config", "to_config", "promoted", "fixed", "broken")),
+            *(", ".join(p[key]) for key in ("fixed_queries", "broken_queries")),
+        )
+        for p in _pairs(experiment, inputs)
+        if (retriever[p["from_config"]], retriever[p["to_config"]]) == ("dense", "hybrid")
+    )
+    columns = (
+        Column("dense"),
+        Column("hybrid"),
+        Column("relevant chunks promoted into the top 5", "count"),
+        Column("queries fixed", "count"),
+        Column("queries broken", "count"),
+        Column("fixed"),
+        Column("broken"),
+    )
+    table: Block = Table(columns, rows, "Fixed: grounded with hybrid and not with dense.")
+    none = "No two measured configurations differ in dense or hybrid retrieval alone."
+    return [Heading("Hybrid against dense"), table if rows else paragraph(none)]
+
+
+def documents(experiment: Experiment, inputs: ReportInputs) -> Blocks:
+    """Documents without a header, chunks from wrong documents, and what the filters did."""
+    stats = indexed(inputs.config_stats.to_pylist(), "config", "stat")
+    rows = tuple(
+        (c.name, stats.get((c.name, "wrong_document_share"))) for c in experiment.configurations
+    )
+    columns = (Column("configuration"), Column("top-5 chunks from a wrong document", "share"))
+    headers = indexed(
+        rows_of(inputs.chunk_stats, stat="documents_without_header"), "chunker", "stat"
+    )
+    without = tuple(
+        (
+            "Documents without any header for ",
+            Code(chunker),
+            ": ",
+            Strong(f"{value:.0f}"),
+            f" of {inputs.documents.num_rows:,}.",
+        )
+        for (chunker, _), value in headers.items()
+    )
+    return [
+        Heading("Documents and filters"),
+        *([Items(without)] if without else []),
+        paragraph("A wrong document is one that holds no gold span of the query."),
+        Table(columns, rows, "", marked_rows(experiment, experiment.baseline)),
+        Heading("Queries grounded only through the filter", 3),
+        *_filters(experiment, inputs),
+    ]
+
+
+def failures(experiment: Experiment, inputs: ReportInputs) -> Blocks:
+    """Failing queries by label, for every configuration."""
+    measured = inputs.measured(experiment)
+    counts = {config: dict(label_counts(inputs, config)) for config in measured}
+    stats = indexed(inputs.config_stats.to_pylist(), "config", "stat")
+    rows = tuple(
+        (
+            c.name,
+            stats.get((c.name, "failing_queries")),
+            *(counts[c.name].get(n, 0) if c.name in counts else None for n in LABELS),
+        )
+        for c in experiment.configurations
+    )
+    columns = (
+        Column("configuration"),
+        Column("failing queries", "count"),
+        *(Column(name, "count") for name in LABELS),
+    )
+    return [
+        Heading("Failure labels"),
+        paragraph(
+            "A query fails when complete_grounding@5 is 0. It gets the first label that holds."
+        ),
+        Table(columns, rows, "", marked_rows(experiment, experiment.baseline)),
+        *_label_picture(counts),
+        Items(
+            tuple(
+                (Strong(name), f" (lever: {LEVER_OF_LABEL[name] or 'none'}): {meaning}")
+                for name, meaning in LABELS.items()
+            )
+        ),
+    ]
+
+
+def _label_picture(counts: Mapping[str, Mapping[str, int]]) -> Blocks:
+    """A panel a configuration, all on one scale."""
+    highest = max((n for found in counts.values() for n in found.values()), default=0)
+    if not highest:
+        return []
+    panels = tuple(
+        label_bars(config, [(label, found.get(label, 0)) for label in LABELS], highest)
+        for config, found in counts.items()
+    )
+    return [Picture("Failing queries by label, all configurations on one scale.", panels)]
+
+
+def _filters(experiment: Experiment, inputs: ReportInputs) -> Blocks:
+    pairs = filter_pairs(experiment.configurations, inputs.config_pairs)
+    if not pairs:
+        return [paragraph("No two measured configurations differ in a filter alone.")]
+    lines = tuple(
+        (
+            Code(pair["from_config"]),
+            " → ",
+            Code(pair["to_config"]),
+            ": ",
+            Strong(f"{pair['fixed']}"),
+            _listed(pair["fixed_queries"]),
+        )
+        for pair in pairs
+    )
+    return [
+        paragraph("Grounded with the filter and not without it, all else equal:"),
+        Items(lines),
+    ]
+
+
+def _pairs(experiment: Experiment, inputs: ReportInputs) -> list[dict[str, Any]]:
+    """The rows of config_pairs, in the experiment's order of configurations."""
+    order = _positions(experiment)
+    pairs = inputs.config_pairs.to_pylist()
+    return sorted(pairs, key=lambda p: (order[p["from_config"]], order[p["to_config"]]))
+
+
+def _positions(experiment: Experiment) -> dict[str, int]:
+    return {c.name: n for n, c in enumerate(experiment.configurations)}
+
+
+def _listed(queries: list[str]) -> str:
+    return f" ({', '.join(queries)})." if queries else "."

@@ -1,0 +1,114 @@
+"""The standing sentences of the reports: what metrics, statistics and labels mean; the limits."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from spanbench_pipeline.reports.blocks import Inline, Items, Strong
+
+METRICS: dict[str, str] = {
+    "precision@5": "how much of what is shown is relevant: relevant chunks in the top 5, divided "
+    "by 5.",
+    "recall@10": "how much of what is relevant is shown: relevant chunks in the top 10, divided by "
+    "all relevant chunks of the corpus. Undefined, and left out, where there is none.",
+    "mrr": "how early the first relevant chunk comes: 1 divided by its rank, 0 if it is not in the "
+    "list.",
+    "span_coverage@5": "how much of the answer is shown: characters of the gold spans inside the "
+    "top 5, divided by all of them.",
+    "span_recall@5": "how many of the answer's places are shown: share of the query's gold spans "
+    "with at least half of their characters inside the top 5.",
+    "complete_grounding@5": "whether the whole answer is shown: 1 if every gold span of the query "
+    "has at least half of its characters inside the top 5, else 0. A query fails when it is 0.",
+}
+"""Each metric in the order of the tables, in a line; each is the mean over the queries."""
+
+
+@dataclass(frozen=True)
+class Stat:
+    """How a statistic is titled, formatted and explained."""
+
+    title: str
+    format: str
+    meaning: str
+
+
+CHUNK_STATS: dict[str, Stat] = {
+    "n_chunks": Stat("chunks", "count", "number of chunks."),
+    "median_chars": Stat("median characters", "count", "upper median of the chunks' lengths."),
+    "spans_in_one_chunk": Stat(
+        "spans in one chunk", "share", "gold spans that exactly one chunk touches."
+    ),
+    "spans_contained": Stat(
+        "spans contained",
+        "share",
+        "gold spans that lie whole inside at least one chunk: the fair figure where chunks "
+        "overlap.",
+    ),
+    "relevant_per_query": Stat(
+        "relevant per query", "number", "mean number of relevant chunks of a query."
+    ),
+    "precision_ceiling": Stat(
+        "ceiling on precision@5",
+        "number",
+        "the highest precision@5 that any ranking of these chunks can reach: the mean of "
+        "min(relevant, 5), divided by 5.",
+    ),
+    "truncated_share": Stat(
+        "truncated",
+        "share",
+        "chunks with more word pieces than the encoder reads: their end is not in the vector.",
+    ),
+    "documents_without_header": Stat(
+        "documents without header",
+        "count",
+        "documents in which the chunker finds no header to split at.",
+    ),
+}
+
+LABELS: dict[str, str] = {
+    "ceiling-bound": "The query has fewer than 5 relevant chunks and all of them are in the top 5. "
+    "Nothing was missed that a ranking could bring: an artifact of the metric, not a fault.",
+    "chunk-severance": "A missed span is cut over several chunks, so that no single one answers.",
+    "retrieval-miss": "A chunk with part of a missed span is nowhere in the ranking.",
+    "rank-miss": "The chunks were found, but stand below the top 5.",
+    "partial-grounding": "Every chunk of the missed spans is in the top 5, and still less than "
+    "half of a span is there: the chunker left the rest of it out.",
+}
+"""What each label says of a query, in the order in which the labels are tried."""
+
+_LIMITS: tuple[tuple[str, str], ...] = (
+    (
+        "Precision and recall are not comparable across chunkers.",
+        "They count chunks, and each chunker makes other chunks. The span metrics count characters "
+        "and are comparable.",
+    ),
+    (
+        "Retrieval only.",
+        "Whether an answer written from the retrieved text would be right is not measured.",
+    ),
+    (
+        "The 50 % threshold.",
+        "A gold span counts as found when at least half of its characters are in the top 5. This "
+        "is a convention, the same for every configuration and corpus, and never tuned.",
+    ),
+    (
+        "A label attributes, it does not prove.",
+        "It names the first cause that holds. Only a measured change shows what a lever does.",
+    ),
+)
+
+
+def limits(n_documents: int, n_queries: int, n_spans: int) -> Items:
+    """What every report says about how far its figures go."""
+    size: tuple[Inline, ...] = (
+        Strong("Sample size."),
+        f" {n_queries:,} queries with {n_spans:,} gold spans in {n_documents:,} documents. With "
+        "few queries a small difference between configurations can be chance; no significance is "
+        "claimed.",
+    )
+    return Items((*((Strong(name), f" {text}") for name, text in _LIMITS), size))
+
+
+def metric_lines(names: list[str]) -> Items:
+    """A line of explanation for each metric that has one."""
+    return Items(tuple((Strong(n), f": {METRICS[n]}") for n in names if n in METRICS))

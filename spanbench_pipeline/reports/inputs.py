@@ -1,0 +1,69 @@
+"""What a report is made from: the tables of one corpus, and what was said about the run."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from spanbench_pipeline import experiment as experiments
+from spanbench_pipeline.measures.backlog import Backlog
+
+MEASURED = "measured"
+
+
+@dataclass(frozen=True)
+class ReportInputs:
+    """The tables of ``tables.TABLES`` for one corpus, all its configurations together.
+
+    ``backlog`` is made for the baseline that the client report is asked for; None where that was
+    not measured. ``provenance`` is shown as given, name by name: versions, seed, fingerprints.
+    """
+
+    documents: pa.Table
+    queries: pa.Table
+    gold_spans: pa.Table
+    source_files: pa.Table
+    chunks: pa.Table
+    rankings: pa.Table
+    query_metrics: pa.Table
+    span_outcomes: pa.Table
+    failure_labels: pa.Table
+    config_metrics: pa.Table
+    clause_type_metrics: pa.Table
+    config_stats: pa.Table
+    config_pairs: pa.Table
+    chunk_stats: pa.Table
+    configs: pa.Table
+    backlog: Backlog | None
+    provenance: Mapping[str, str]
+
+    def states(self) -> dict[str, str]:
+        """Configuration -> ``measured`` or ``not measured: why``."""
+        return {row["config"]: row["state"] for row in self.configs.to_pylist()}
+
+    def measured(self, experiment: experiments.Experiment) -> list[str]:
+        """The configurations that ran, in the experiment's order."""
+        states = self.states()
+        return [c.name for c in experiment.configurations if states[c.name] == MEASURED]
+
+
+def rows_of(table: pa.Table, **equal: Any) -> list[dict[str, Any]]:
+    """The rows of ``table`` whose columns hold these values (None: null), in its order."""
+    for column, value in equal.items():
+        held = table.column(column)
+        table = table.filter(pc.is_null(held) if value is None else pc.equal(held, value))
+    return table.to_pylist()  # type: ignore[no-any-return]
+
+
+def indexed(rows: Iterable[Mapping[str, Any]], *keys: str) -> dict[tuple[Any, ...], Any]:
+    """Key columns -> ``value`` of each row."""
+    return {tuple(row[k] for k in keys): row["value"] for row in rows}
+
+
+def metric_name(metric: str, k: int | None) -> str:
+    """``precision`` and 5 -> ``precision@5``; a metric without a depth keeps its bare name."""
+    return metric if k is None else f"{metric}@{k}"

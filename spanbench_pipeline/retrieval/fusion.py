@@ -1,0 +1,60 @@
+"""Reciprocal rank fusion of the dense and the BM25 list of each query."""
+
+from __future__ import annotations
+
+from fractions import Fraction
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from spanbench_pipeline.retrieval.lists import Floats, Ints, Lists
+
+
+def fuse(dense: Lists, bm25: Lists, *, chunk_ids: pa.Array, k: int, depth: int) -> Lists:
+    """One list a query, the ``depth`` chunks of the highest score, from the two lists given.
+
+    score = sum over the lists that hold the chunk of 1 / (k + rank), rank from 1. Ties by best
+    single rank, then chunk id as a string. ``chunk_ids`` is a column of the chunks table. A query
+    with one list keeps that list's order; with none it has none.
+    """
+    query, row = _pairs(dense, bm25, len(chunk_ids))
+    ranks = np.stack([dense.ranks_of(query, row), bm25.ranks_of(query, row)], axis=1)
+    place, score = _scores(ranks, k)
+    best_rank = np.where(ranks == 0, ranks.max(initial=0) + 1, ranks).min(axis=1)
+    order = np.lexsort((_order_of(chunk_ids)[row], best_rank, place, query))
+    query, row, score = query[order], row[order], score[order]
+    rank = np.arange(len(query)) - np.searchsorted(query, query) + 1
+    kept = rank <= depth
+    return Lists(query[kept], rank[kept], row[kept], score[kept])
+
+
+def _pairs(dense: Lists, bm25: Lists, n_chunks: int) -> tuple[Ints, Ints]:
+    """Each (query, row) of either list, once."""
+    keys = [lists.query * n_chunks + lists.row for lists in (dense, bm25)]
+    query, row = np.divmod(np.unique(np.concatenate(keys)), max(n_chunks, 1))
+    return query, row
+
+
+def _scores(ranks: Ints, k: int) -> tuple[Ints, Floats]:
+    """For ranks of shape (n, 2), 0 where absent: place among all sums, best first, and the sum.
+
+    Sums are compared as fractions: 1/63 + 1/84 and 1/72 + 1/72 are equal, but not in floating
+    point. Few pairs of ranks are distinct, so few fractions are made.
+    """
+    distinct, which = np.unique(ranks, axis=0, return_inverse=True)
+    sums = [
+        sum((Fraction(1, k + rank) for rank in pair if rank), Fraction(0))
+        for pair in distinct.tolist()
+    ]
+    places = {value: place for place, value in enumerate(sorted(set(sums), reverse=True))}
+    which = which.reshape(-1)
+    place = np.array([places[value] for value in sums], dtype=np.int64)
+    return place[which], np.array([float(value) for value in sums])[which]
+
+
+def _order_of(chunk_ids: pa.Array) -> Ints:
+    """The place of each chunk id in the order of all of them as strings, by code point."""
+    place = np.empty(len(chunk_ids), np.int64)
+    place[np.asarray(pc.sort_indices(chunk_ids))] = np.arange(len(chunk_ids))
+    return place

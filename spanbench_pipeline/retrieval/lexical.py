@@ -1,0 +1,129 @@
+"""Okapi BM25 with rank-bm25's definition: the scores of ``BM25Okapi``, bit for bit.
+
+rank-bm25 visits every chunk for every token. Here each token knows the chunks that hold it and what
+it adds to their scores, so that a query touches only those; additions happen in the same order.
+"""
+
+from __future__ import annotations
+
+import math
+import re
+from array import array
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+
+from spanbench_pipeline.retrieval.lists import Floats, Ints, Lists, best, collect
+
+K1, B, EPSILON = 1.5, 0.75, 0.25
+_TOKEN = re.compile("[a-z0-9]+")
+
+
+def tokens(text: str) -> list[str]:
+    """Runs of ``[a-z0-9]`` of the lower-cased text, in order; no stemming, no stop words."""
+    return _TOKEN.findall(text.lower())
+
+
+def without_tokens(queries: pa.Table) -> list[str]:
+    """The query_ids of a ``queries`` table whose text has no token: their lists are empty."""
+    pairs = zip(queries["query_id"].to_pylist(), queries["query"].to_pylist(), strict=True)
+    return [query_id for query_id, text in pairs if not tokens(text)]
+
+
+@dataclass(frozen=True)
+class Index:
+    """What each token adds to the scores of the chunks that hold it.
+
+    Token number t, as ``vocabulary`` numbers them, is held by the chunks
+    ``rows[starts[t]:starts[t + 1]]`` and adds ``weights[...]`` to them each time it is asked for.
+    """
+
+    n_chunks: int
+    vocabulary: dict[str, int]
+    starts: Ints
+    rows: Ints
+    weights: Floats
+
+    def postings(self, token: str) -> slice:
+        """Where a token's rows and weights lie; empty for a token that no chunk holds."""
+        number = self.vocabulary.get(token)
+        return slice(0, 0) if number is None else slice(*self.starts[number : number + 2].tolist())
+
+    def scores(self, query: Sequence[str]) -> Floats:
+        """Every chunk's score for the query's tokens, shape (n_chunks,).
+
+        A token given twice counts twice, as in ``BM25Okapi.get_scores``.
+        """
+        scores = np.zeros(self.n_chunks)
+        for token in query:
+            held = self.postings(token)
+            scores[self.rows[held]] += self.weights[held]
+        return scores
+
+    def holding(self, query: Sequence[str]) -> npt.NDArray[np.bool_]:
+        """Whether each chunk holds any of the query's tokens, shape (n_chunks,)."""
+        found = np.zeros(self.n_chunks, dtype=bool)
+        for token in set(query):
+            found[self.rows[self.postings(token)]] = True
+        return found
+
+
+def build(texts: Iterable[str]) -> Index:
+    """The index over all chunks of a corpus, their texts given in chunk order."""
+    vocabulary: dict[str, int] = {}
+    stream, lengths = array("q"), array("q")
+    for text in texts:
+        words = tokens(text)
+        # A number is given at a token's first occurrence, so numbers are in rank-bm25's order.
+        stream.extend([vocabulary.setdefault(word, len(vocabulary)) for word in words])
+        lengths.append(len(words))
+    n, length = len(lengths), np.array(lengths, dtype=np.int64)
+    if not vocabulary:
+        return Index(n, {}, np.zeros(1, np.int64), np.empty(0, np.int64), np.empty(0))
+    keys = np.array(stream, dtype=np.int64) * n + np.repeat(np.arange(n), length)
+    held, frequency = np.unique(keys, return_counts=True)
+    token, row = np.divmod(held, n)
+    holders = np.bincount(token, minlength=len(vocabulary))
+    weights = _idf(n, holders)[token] * _saturation(frequency, row, length)
+    return Index(n, vocabulary, np.append(0, np.cumsum(holders)), row, weights)
+
+
+def search(
+    index: Index, queries: Sequence[str], allowed: Sequence[Ints | None], depth: int
+) -> Lists:
+    """The BM25 list of each query text: its ``depth`` best chunks among those ``allowed``.
+
+    ``allowed`` holds chunk rows, ascending, or None for all; scores always come from the whole
+    index. A chunk that holds no token of the query is not in its list, one that does is, even at a
+    score of zero or below. Ties are in chunk order.
+    """
+    same: dict[tuple[str, ...], list[int]] = {}
+    for number, text in enumerate(queries):
+        same.setdefault(tuple(tokens(text)), []).append(number)
+    found: list[tuple[int, Ints, Floats]] = []
+    for words, numbers in same.items():
+        scores, holding = index.scores(words), index.holding(words)
+        for number in numbers:
+            inside = allowed[number]
+            rows = np.flatnonzero(holding) if inside is None else inside[holding[inside]]
+            found.append((number, *best(rows, scores[rows], depth)))
+    return collect(found)
+
+
+def _idf(n_chunks: int, holders: Ints) -> Floats:
+    """Each token's inverse document frequency; a negative one becomes EPSILON x the average."""
+    # math.log and a running sum, because np.log and np.sum may differ in the last bit.
+    idf = np.array([math.log(n_chunks - f + 0.5) - math.log(f + 0.5) for f in holders.tolist()])
+    average = np.cumsum(idf)[-1] / len(idf)
+    return np.where(idf < 0, EPSILON * average, idf)
+
+
+def _saturation(frequency: Ints, row: Ints, length: Ints) -> Floats:
+    """How much a token counts that occurs ``frequency`` times in the chunk at ``row``."""
+    average = int(length.sum()) / len(length)
+    norm = K1 * (1 - B + B * length / average)
+    saturation: Floats = frequency * (K1 + 1) / (frequency + norm[row])
+    return saturation

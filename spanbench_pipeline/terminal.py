@@ -1,0 +1,66 @@
+"""What a terminal shows: tables that line up, and log lines on stderr."""
+
+from __future__ import annotations
+
+import logging
+import sys
+import unicodedata
+from collections.abc import Iterable, Sequence
+
+
+def table(header: Sequence[str], rows: Iterable[Sequence[str]], right: Iterable[int] = ()) -> str:
+    """Rows under a header, columns aligned; ``right`` are the columns that align right.
+
+    A row shorter than the header keeps its last cell unpadded: a sentence may stand in place of
+    figures.
+    """
+    lines = [list(header), *(list(row) for row in rows)]
+    full = [line for line in lines if len(line) == len(header)]
+    widths = [max(_width(line[i]) for line in full) for i in range(len(header))]
+    short = [line for line in lines if len(line) < len(header)]
+    for line in short:
+        for i, cell in enumerate(line[:-1]):
+            widths[i] = max(widths[i], _width(cell))
+    on_right = set(right)
+    shown = []
+    for line in lines:
+        padded = [
+            cell
+            if len(line) < len(header) and i == len(line) - 1
+            else _pad(cell, widths[i], i in on_right)
+            for i, cell in enumerate(line)
+        ]
+        shown.append("  ".join(padded).rstrip())
+    rule = "  ".join("-" * w for w in widths)
+    return "\n".join([shown[0], rule, *shown[1:]])
+
+
+def log_to_stderr(verbose: bool) -> None:
+    """Progress lines go to stderr: all with ``verbose`` or on a terminal, else only warnings."""
+    handler = logging.StreamHandler(sys.stderr)
+    handler.setFormatter(_Formatter())
+    log = logging.getLogger("spanbench")
+    log.handlers[:] = [handler]
+    log.propagate = False
+    log.setLevel(logging.INFO if verbose or sys.stderr.isatty() else logging.WARNING)
+
+
+class _Formatter(logging.Formatter):
+    """A message as it is; a warning says that it is one."""
+
+    def format(self, record: logging.LogRecord) -> str:
+        text = record.getMessage()
+        return text if record.levelno < logging.WARNING else f"{record.levelname.lower()}: {text}"
+
+
+def _width(text: str) -> int:
+    """Columns a text takes: wide characters two, combining ones none."""
+    return sum(
+        0 if unicodedata.combining(c) else 2 if unicodedata.east_asian_width(c) in "WF" else 1
+        for c in text
+    )
+
+
+def _pad(text: str, width: int, right: bool) -> str:
+    space = " " * (width - _width(text))
+    return space + text if right else text + space

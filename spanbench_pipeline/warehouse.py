@@ -1,0 +1,146 @@
+"""Parquet files, one an asset, and the DuckDB views over them.
+
+Parquet is the truth. A file is written under a temporary name and renamed, so a reader meets the
+old table or the new one, never half of one. ``spanbench.duckdb`` holds views alone and can be
+deleted at any time.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import os
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+from spanbench_pipeline import tables
+from spanbench_pipeline.errors import InputError
+
+MEASURED = "measured"
+_STATE = b"spanbench.state"
+
+
+@dataclass(frozen=True)
+class Stored:
+    """A table as read back, with the state it was stored under."""
+
+    table: pa.Table
+    state: str
+
+
+@dataclass(frozen=True)
+class Written:
+    """What a write left: the file's sha256 and the table's state."""
+
+    sha256: str
+    state: str
+
+
+def file_sha256(path: Path) -> str:
+    """sha256 of a file's bytes, as hexadecimal digits."""
+    with path.open("rb") as stream:
+        return hashlib.file_digest(stream, "sha256").hexdigest()
+
+
+def write(path: Path, name: str, table: pa.Table, state: str = MEASURED) -> Written:
+    """Stores ``table`` as the declared table ``name``; atomic, and the same bytes every time."""
+    conformed = tables.conform(name, table).replace_schema_metadata({_STATE: state.encode()})
+    path.parent.mkdir(parents=True, exist_ok=True)
+    temporary = path.with_name(f".{path.name}.{os.getpid()}.tmp")
+    try:
+        pq.write_table(conformed, temporary, compression="zstd", write_page_checksum=True)
+        digest = file_sha256(temporary)
+        temporary.replace(path)
+    finally:
+        temporary.unlink(missing_ok=True)
+    return Written(digest, state)
+
+
+def write_bytes(path: Path, content: bytes) -> None:
+    """Writes a file under a temporary name and renames it."""
+    path.parent.mkdir(parents=True, exist_ok=True)
+    temporary = path.with_name(f".{path.name}.{os.getpid()}.tmp")
+    try:
+        temporary.write_bytes(content)
+        temporary.replace(path)
+    finally:
+        temporary.unlink(missing_ok=True)
+
+
+def read(path: Path, name: str) -> Stored:
+    """The declared table ``name`` from its file.
+
+    Raises InputError where the file is missing, damaged, or of another schema.
+    """
+    try:
+        table = pq.read_table(path, partitioning=None, page_checksum_verification=True)
+    except (OSError, pa.ArrowException) as error:
+        raise InputError(
+            f"{path}: the stored table is missing or damaged ({str(error).splitlines()[0]}); "
+            "delete the file and run again"
+        ) from error
+    state = (table.schema.metadata or {}).get(_STATE, MEASURED.encode()).decode()
+    wanted = tables.TABLES[name].schema
+    table = table.replace_schema_metadata(None)
+    if not table.schema.equals(wanted):
+        raise InputError(f"{path}: not the columns of table {name}; delete the file and run again")
+    return Stored(table, state)
+
+
+def relative_path(key: Sequence[str]) -> str:
+    """Where the table of an asset lies under ``parquet/``: ``corpus/stage/name.parquet``."""
+    return "/".join(key) + ".parquet"
+
+
+def view_statements(files: Mapping[str, Sequence[Path]]) -> list[str]:
+    """One CREATE VIEW a declared table over its files; an empty view where it has none yet."""
+    statements = []
+    shown = {name: spec for name, spec in sorted(tables.TABLES.items()) if spec.has_view}
+    for name, spec in shown.items():
+        paths = [str(p) for p in sorted(files.get(name, ()))]
+        columns = ", ".join(f'"{c.name}"' for c in spec.columns)
+        if paths:
+            listed = ", ".join("'" + p.replace("'", "''") + "'" for p in paths)
+            body = f"SELECT {columns} FROM read_parquet([{listed}], hive_partitioning = false)"
+        else:
+            typed = ", ".join(
+                f'CAST(NULL AS {_sql_type(c.type)}) AS "{c.name}"' for c in spec.columns
+            )
+            body = f"SELECT {typed} WHERE false"
+        statements.append(f'CREATE OR REPLACE VIEW "{name}" AS {body}')
+        statements.append(f'COMMENT ON VIEW "{name}" IS {_quoted(spec.description)}')
+    return statements
+
+
+def views_digest(files: Mapping[str, Sequence[Path]], parquet: Path) -> str:
+    """A hash of what the views say, free of where the home lies."""
+    text = "\n".join(view_statements(files)).replace(str(parquet), "")
+    return hashlib.sha256(text.encode()).hexdigest()
+
+
+def connect(files: Mapping[str, Sequence[Path]]) -> Any:
+    """A DuckDB connection in memory with the views over ``files``."""
+    import duckdb
+
+    connection = duckdb.connect(":memory:")
+    for statement in view_statements(files):
+        connection.execute(statement)
+    return connection
+
+
+def _quoted(text: str) -> str:
+    return "'" + text.replace("'", "''") + "'"
+
+
+def _sql_type(kind: pa.DataType) -> str:
+    """DuckDB's name for an Arrow type that tables use."""
+    if pa.types.is_map(kind):
+        return f"MAP({_sql_type(kind.key_type)}, {_sql_type(kind.item_type)})"
+    if pa.types.is_list(kind):
+        return f"{_sql_type(kind.value_type)}[]"
+    names = {"string": "VARCHAR", "int64": "BIGINT", "double": "DOUBLE", "float": "FLOAT"}
+    return names.get(str(kind), str(kind).upper())

@@ -1,0 +1,26 @@
+"""What all tests share: where the optional data lies, and that CI skips nothing."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+import pytest
+
+
+@pytest.fixture(scope="session")
+def shared() -> Path:
+    """The folder of real data that SPANBENCH_SHARED names; the test is skipped without it."""
+    found = os.environ.get("SPANBENCH_SHARED")
+    if not found:
+        pytest.skip("SPANBENCH_SHARED is not set: it names the folder with the real CUAD data")
+    return Path(found)
+
+
+def pytest_sessionfinish(session: pytest.Session) -> None:
+    """In CI a skipped test is a failure: what was not run has not passed."""
+    reporter = session.config.pluginmanager.get_plugin("terminalreporter")
+    skipped = reporter.stats.get("skipped", []) if reporter else []
+    if os.environ.get("CI") and skipped:
+        reporter.write_line(f"{len(skipped)} tests were skipped, and CI skips none", red=True)
+        session.exitstatus = 1

@@ -1,0 +1,178 @@
+"""A corpus small enough to work out by hand, measured by the real measures.
+
+Documents: ``a`` (200 characters, markup in [40,60)) and ``b|<i>`` (100). Chunker ``halves`` cuts
+pieces of 50, so the first gold span lies half in one piece and half in the next.
+
+- q1 asks a[40,60), q2 asks b[0,10) and b[60,80), q3 asks a[150,170).
+- ``halves`` grounds q3. q1 fails: severed. q2 fails: the piece with [60,80) is not in the list.
+- ``halves + hybrid`` grounds q1 (exactly half) and q2. q3 fails: its piece is not in the list.
+- ``halves, unfiltered`` grounds q2 and q3. q1 fails: severed.
+- ``halves + rerank`` has no weights.
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+
+from spanbench_pipeline import tables
+from spanbench_pipeline.evalset import Document, GoldSpan, Query, assemble
+from spanbench_pipeline.experiment import ChunkerSettings, Configuration, Experiment
+from spanbench_pipeline.measures import aggregate, comparisons, failure_labels, retrieval
+from spanbench_pipeline.measures.backlog import backlog
+from spanbench_pipeline.measures.chunk_stats import chunk_stats
+from spanbench_pipeline.measures.config_stats import config_stats
+from spanbench_pipeline.reports.inputs import ReportInputs
+
+B = "b|<i>"
+NASTY = "<script>a|b</script>"
+ASKED = "*Where* is <b>it</b> | `here`?"
+WHY = "not measured: no weights of <r|r>"
+
+DOCUMENTS = [
+    Document("a", "A", "x" * 40 + NASTY + "x" * 140, "a.txt", "utf-8"),
+    Document(B, "B", "y" * 100, f"{B}.txt", "utf-8", {"year": "7"}),
+]
+QUERIES = [
+    Query("q1", ASKED, [GoldSpan("a", 40, 60)], "a", "X"),
+    Query("q2", "second", [GoldSpan(B, 0, 10), GoldSpan(B, 60, 80)], B, "Y"),
+    Query("q3", "third", [GoldSpan("a", 150, 170)], "a", "Y"),
+]
+CHUNKS = [("a", 0), ("a", 1), ("a", 2), ("a", 3), (B, 0), (B, 1)]
+# configuration -> query -> (document, number of the chunk, dense rank, BM25 rank)
+RANKED: dict[str, dict[str, list[tuple[str, int, int | None, int | None]]]] = {
+    "halves": {
+        "q1": [("a", 2, 1, None), ("a", 3, 2, None)],
+        "q2": [(B, 0, 1, None)],
+        "q3": [("a", 3, 1, None), ("a", 0, 2, None)],
+    },
+    "halves + hybrid": {
+        "q1": [("a", 0, None, 1), ("a", 2, 1, None)],
+        "q2": [(B, 0, 1, 1), (B, 1, 2, 2)],
+        "q3": [("a", 0, 1, None)],
+    },
+    "halves, unfiltered": {
+        "q1": [(B, 0, 1, None)],
+        "q2": [(B, 0, 1, None), (B, 1, 2, None)],
+        "q3": [(B, 1, 1, None), ("a", 3, 2, None)],
+    },
+}
+EXPERIMENT = Experiment(
+    corpus="tiny",
+    path=Path("tiny.toml"),
+    description="two made-up documents",
+    source={"kind": "directory"},
+    chunkers={"halves": ChunkerSettings("halves", "halves", {"size": 50})},
+    configurations=(
+        Configuration("halves", "halves", encoder="e"),
+        Configuration("halves + hybrid", "halves", retriever="hybrid", encoder="e"),
+        Configuration("halves + rerank", "halves", reranker="r", encoder="e"),
+        Configuration("halves, unfiltered", "halves", doc_scope=False, encoder="e"),
+    ),
+    baseline="halves",
+)
+
+
+def inputs(baseline: str | None = "halves") -> ReportInputs:
+    """Everything measured anew; without a backlog for ``baseline`` None."""
+    evalset = assemble("tiny", DOCUMENTS, QUERIES)
+    chunks = _chunks()
+    rankings = {name: _rankings(name) for name in RANKED}
+    measured = {
+        measure.__name__: pa.concat_tables(
+            measure(
+                rankings[name],
+                evalset.gold_spans,
+                chunks,
+                evalset.queries,
+                corpus="tiny",
+                config=name,
+            )
+            for name in RANKED
+        )
+        for measure in (
+            retrieval.query_metrics,
+            retrieval.span_outcomes,
+            failure_labels.failure_labels,
+        )
+    }
+    metrics, gold = measured["query_metrics"], evalset.gold_spans
+    all_rankings = pa.concat_tables(rankings.values())
+    configurations = EXPERIMENT.configurations
+    stats = chunk_stats(chunks, gold, evalset.queries, corpus="tiny", chunker="halves")
+    pairs = comparisons.config_pairs(configurations, metrics, all_rankings, gold, corpus="tiny")
+    means = aggregate.config_metrics(metrics, evalset.queries)
+    labels = measured["failure_labels"]
+    return ReportInputs(
+        documents=evalset.documents,
+        queries=evalset.queries,
+        gold_spans=gold,
+        source_files=_source_files(),
+        chunks=chunks,
+        rankings=all_rankings,
+        config_metrics=means,
+        clause_type_metrics=aggregate.clause_type_metrics(metrics, evalset.queries),
+        config_stats=config_stats(
+            configurations, metrics, stats, all_rankings, gold, corpus="tiny"
+        ),
+        config_pairs=pairs,
+        chunk_stats=pa.concat_tables([stats, _headerless()]),
+        configs=_configs(),
+        backlog=backlog(EXPERIMENT, labels, pairs, means, baseline) if baseline else None,
+        provenance={"spanbench": "0.1.0", "weights of e": "sha256 `1|2`"},
+        **measured,
+    )
+
+
+def _chunks() -> pa.Table:
+    return tables.from_rows(
+        "chunks",
+        [
+            {"corpus": "tiny", "chunker": "halves", "chunk_id": f"{doc}:halves:{n}"}
+            | {"doc_id": doc, "chunk_no": n, "start_char": 50 * n, "end_char": 50 * n + 50}
+            for doc, n in CHUNKS
+        ],
+    )
+
+
+def _rankings(name: str) -> pa.Table:
+    rows: list[dict[str, Any]] = [
+        {"corpus": "tiny", "config": name, "query_id": query, "rank": rank}
+        | {"chunk_id": f"{doc}:halves:{n}", "doc_id": doc}
+        | {"start_char": 50 * n, "end_char": 50 * n + 50, "score": 1 / rank}
+        | {"dense_rank": dense, "bm25_rank": bm25, "fused_rank": None}
+        for query, ranked in RANKED[name].items()
+        for rank, (doc, n, dense, bm25) in enumerate(ranked, 1)
+    ]
+    return tables.from_rows("rankings", rows)
+
+
+def _configs() -> pa.Table:
+    return tables.from_rows(
+        "configs",
+        [
+            {"corpus": "tiny", "config": c.name, "chunker": c.chunker, "retriever": c.retriever}
+            | {"reranker": c.reranker, "doc_scope": c.doc_scope, "encoder": c.encoder}
+            | {"metadata_filters": c.metadata_filters}
+            | {"state": "measured" if c.name in RANKED else WHY}
+            for c in EXPERIMENT.configurations
+        ],
+    )
+
+
+def _source_files() -> pa.Table:
+    note = "the official file's sha256 is another: " + "e" * 64
+    rows = [
+        {"corpus": "tiny", "file": "a.zip", "role": "archive", "n_bytes": 1234, "sha256": "c" * 64}
+        | {"note": None},
+        {"corpus": "tiny", "file": "m.json", "role": "member", "n_bytes": 9, "sha256": "d" * 64}
+        | {"note": note},
+    ]
+    return tables.from_rows("source_files", rows)
+
+
+def _headerless() -> pa.Table:
+    row = {"corpus": "tiny", "chunker": "halves", "stat": "documents_without_header", "value": 2.0}
+    return tables.from_rows("chunk_stats", [row])

@@ -1,0 +1,125 @@
+from __future__ import annotations
+
+import random
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from rank_bm25 import BM25Okapi
+
+from spanbench_pipeline.retrieval import lexical
+from spanbench_pipeline_tests.retrieval import builders
+
+WORDS = st.lists(st.sampled_from(["a", "b", "c", "d1", "of", "the"]), max_size=8)
+CORPORA = st.lists(WORDS, min_size=1, max_size=12).filter(any)
+
+
+def oracle(corpus, query, allowed, depth):
+    """The list that BM25Okapi's scores give, over plain lists of tokens."""
+    scores = BM25Okapi(corpus).get_scores(query)
+    holding = [i for i in allowed if set(query) & set(corpus[i])]
+    return sorted(holding, key=lambda i: (-scores[i], i))[:depth]
+
+
+@given(CORPORA, st.lists(WORDS, min_size=1, max_size=4), st.integers(1, 6), st.data())
+def test_scores_and_ranks_are_those_of_rank_bm25(corpus, asked, depth, data):
+    index = lexical.build(" ".join(words) for words in corpus)
+    everything = range(len(corpus))
+    allowed = [data.draw(st.none() | st.sets(st.sampled_from(everything))) for _ in asked]
+    for query in asked:
+        np.testing.assert_array_equal(index.scores(query), BM25Okapi(corpus).get_scores(query))
+    found = lexical.search(
+        index,
+        [" ".join(query) for query in asked],
+        [None if rows is None else np.array(sorted(rows), np.int64) for rows in allowed],
+        depth,
+    )
+    assert builders.as_rows(found, len(asked)) == [
+        oracle(corpus, query, everything if rows is None else rows, depth)
+        for query, rows in zip(asked, allowed, strict=True)
+    ]
+
+
+def test_scores_of_a_corpus_of_some_size_are_equal_to_the_last_bit():
+    generator = random.Random(5)
+    vocabulary = [f"w{i}" for i in range(400)]
+    weights = [1 / (i + 1) for i in range(400)]
+    corpus = [
+        generator.choices(vocabulary, weights, k=generator.randint(0, 60)) for _ in range(500)
+    ]
+    index, okapi = lexical.build(map(" ".join, corpus)), BM25Okapi(corpus)
+    for _ in range(30):
+        query = generator.choices(vocabulary, weights, k=generator.randint(1, 25))
+        np.testing.assert_array_equal(index.scores(query), okapi.get_scores(query))
+
+
+def test_a_token_in_most_chunks_takes_a_quarter_of_the_average_idf():
+    # n=3: idf(the) = ln(0.5) - ln(3.5) < 0; the others, in one chunk each, ln(2.5) - ln(1.5).
+    index = lexical.build(["the cat", "the dog", "the owl"])
+    rare = np.log(2.5) - np.log(1.5)
+    average = (np.log(0.5) - np.log(3.5) + 3 * rare) / 4
+    # Every chunk has the average length, so a token counts 2.5 / (1 + 1.5) = 1.
+    np.testing.assert_allclose(index.scores(["the"]), [0.25 * average] * 3, rtol=1e-12)
+    np.testing.assert_allclose(index.scores(["owl"]), [0, 0, rare], rtol=1e-12)
+
+
+def test_a_chunk_with_a_token_is_in_the_list_at_a_score_of_zero_or_below():
+    # x is in one chunk of two: idf = ln(1.5) - ln(1.5) = 0.
+    assert lexical.search(lexical.build(["x y", "z"]), ["x"], [None], 5).score.tolist() == [0.0]
+    # One chunk: every idf is negative, so is their average, and so are scores.
+    found = lexical.search(lexical.build(["x y"]), ["x"], [None], 5)
+    assert found.row.tolist() == [0]
+    assert found.score[0] < 0
+
+
+def test_a_token_given_twice_counts_twice():
+    index = lexical.build(["x a", "y b", "z c"])
+    np.testing.assert_array_equal(index.scores(["x", "x"]), 2 * index.scores(["x"]))
+
+
+def test_statistics_are_of_the_whole_corpus_even_when_the_search_is_scoped():
+    index = lexical.build(["tax", "tax law", "owl law", "owl"])
+    all_scores = index.scores(["tax", "law"])
+    found = lexical.search(index, ["tax law"], [np.array([1, 2])], 5)
+    assert found.row.tolist() == [1, 2]
+    assert found.score.tolist() == all_scores[[1, 2]].tolist()
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ("Section 9.1(b): TAX-Law", ["section", "9", "1", "b", "tax", "law"]),
+        ("caf\u00e9 na\u00efve", ["caf", "na", "ve"]),
+        ("under_score", ["under", "score"]),
+        ("5\u212a \u0130stanbul", ["5k", "i", "stanbul"]),  # Kelvin sign, dotted capital I
+        ("\u201c\u2014\u201d \u6cd5", []),
+        ("", []),
+    ],
+)
+def test_tokens_are_runs_of_ascii_letters_and_digits_of_the_lowered_text(text, expected):
+    assert lexical.tokens(text) == expected
+
+
+def test_a_query_without_tokens_has_an_empty_list_and_is_named():
+    queries = builders.queries([("tax", None, {}), ("\u6cd5 ?", None, {}), ("unheard", None, {})])
+    assert lexical.without_tokens(queries) == ["q002"]
+    index = lexical.build(["tax", "law"])
+    found = lexical.search(index, queries["query"].to_pylist(), [None] * 3, 5)
+    assert builders.as_rows(found, 3) == [[0], [], []]
+
+
+@pytest.mark.parametrize("texts", [[], ["", "..."]])
+def test_a_corpus_without_tokens_gives_empty_lists(texts):
+    index = lexical.build(texts)
+    assert index.scores(["tax"]).tolist() == [0.0] * len(texts)
+    assert len(lexical.search(index, ["tax", ""], [None, None], 5).row) == 0
+
+
+def test_ties_and_the_cut_are_in_chunk_order():
+    index = lexical.build(
+        ["law"] * 6 + ["tax law", "owl", "owl", "owl", "owl", "owl", "owl", "owl"]
+    )
+    assert lexical.search(index, ["law"], [None], 4).row.tolist() == [0, 1, 2, 3]
+    scoped = lexical.search(index, ["law"], [np.array([3, 4, 5, 6])], 2)
+    assert scoped.row.tolist() == [3, 4]
