@@ -152,13 +152,9 @@ def _check_ids(corpus: str, ids: Sequence[str], what: str) -> None:
 
 
 def _check_document(corpus: str, document: Document) -> None:
-    try:
-        document.text.encode("utf-8")
-    except UnicodeEncodeError as error:
-        raise InputError(
-            f"corpus {corpus}, document {document.doc_id} ({document.source_file}): character "
-            f"{error.start} is half of a surrogate pair, which is no text; mend the file"
-        ) from error
+    where = f"corpus {corpus}, document {document.doc_id!a} ({document.source_file!a})"
+    for text in (document.doc_id, document.title, document.text, *document.metadata.values()):
+        _check_text(where, text)
     if not document.text.strip():
         raise InputError(
             f"corpus {corpus}, document {document.doc_id} ({document.source_file}): no text but "
@@ -172,11 +168,24 @@ def _check_document(corpus: str, document: Document) -> None:
         )
 
 
+def _check_text(where: str, text: str) -> None:
+    """Refuses half a surrogate pair, which JSON can hold and UTF-8 cannot."""
+    try:
+        text.encode("utf-8")
+    except UnicodeEncodeError as error:
+        raise InputError(
+            f"{where}: character {error.start} of {text[:40]!a} is half of a surrogate pair, "
+            "which is no text; mend the source"
+        ) from error
+
+
 def _check_query(
     corpus: str, query: Query, documents: Mapping[str, Document], declared: set[str]
 ) -> None:
     where = f"corpus {corpus}, query {query.query_id}"
     where += f" ({query.origin})" if query.origin else ""
+    for text in (query.query_id, query.text, query.clause_type or "", query.subset or ""):
+        _check_text(where, text)
     if not query.text.strip():
         raise InputError(f"{where}: the query is empty")
     if not query.gold:

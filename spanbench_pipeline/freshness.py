@@ -4,7 +4,7 @@ Level-triggered: the answer follows from what is recorded and what is defined no
 event that could be lost. Staleness here is an asset's own: its code changed, an input's data
 changed, it is missing, or its blocking check failed. A descendant of a stale asset is *waiting*:
 whether it must run is known when its inputs have settled, since output that comes out the same
-stops the cascade.
+stops the cascade. So assets run in waves, with a new look after each.
 """
 
 from __future__ import annotations
@@ -47,20 +47,30 @@ def name(key: Key) -> str:
 
 def reasons(node: Node, records: Mapping[Key, Record]) -> list[str]:
     """Why the asset itself is stale; [] when it is not."""
+    return own_reasons(node, records) + changed_inputs(node, records)
+
+
+def own_reasons(node: Node, records: Mapping[Key, Record]) -> list[str]:
+    """Why the asset must run whatever becomes of its inputs; [] when it need not."""
     record = records.get(node.key)
     if record is None:
         return ["never materialized"]
-    found = []
-    if record.damage:
-        found.append(record.damage)
+    found = [record.damage] if record.damage else []
     if record.code_version != node.code_version:
         found.append("its code, parameters or models changed")
-    found += [f"blocking check failed: {check}" for check in record.failed_checks]
-    for dep in node.deps:
-        now = records.get(dep)
-        if now is not None and record.inputs.get(dep) != now.data_version:
-            found.append(f"input changed: {name(dep)}")
-    return found
+    return found + [f"blocking check failed: {check}" for check in record.failed_checks]
+
+
+def changed_inputs(node: Node, records: Mapping[Key, Record]) -> list[str]:
+    """The inputs whose data is not what the asset was made of; [] for one never materialized."""
+    record = records.get(node.key)
+    if record is None:
+        return []
+    return [
+        f"input changed: {name(dep)}"
+        for dep in node.deps
+        if dep in records and record.inputs.get(dep) != records[dep].data_version
+    ]
 
 
 def stale(nodes: Iterable[Node], records: Mapping[Key, Record]) -> dict[Key, list[str]]:
@@ -81,20 +91,22 @@ def settled(nodes: Mapping[Key, Node], unsettled: Iterable[Key]) -> set[Key]:
 def next_wave(
     nodes: Mapping[Key, Node], records: Mapping[Key, Record], held: Iterable[Key] = ()
 ) -> list[Key]:
-    """The stale assets whose inputs are all settled, but none of ``held``: safe to run now.
+    """The assets to run now, inputs before users; none of ``held``, nor what lies below them.
 
-    ``held`` are assets that were tried and failed: neither they nor what lies below them runs.
+    A stale asset runs when its inputs are settled. One that must run whatever becomes of its inputs
+    runs behind them in the same wave: a first run is one wave. ``held`` were tried and failed.
     """
     kept = set(held)
-    unsettled = set(stale(nodes.values(), records)) | kept
-    fine = settled(nodes, unsettled)
-    return [
-        key
-        for key in topological(nodes)
-        if key in unsettled
-        and key not in kept
-        and all(dep in fine for dep in nodes[key].deps if dep in nodes)
-    ]
+    found = stale(nodes.values(), records)
+    ready = settled(nodes, kept | set(found))
+    wave: list[Key] = []
+    for key in topological(nodes):
+        if key not in found or key in kept:
+            continue
+        allowed = ready | set(wave) if own_reasons(nodes[key], records) else ready
+        if all(dep in allowed for dep in nodes[key].deps if dep in nodes):
+            wave.append(key)
+    return wave
 
 
 def waves(

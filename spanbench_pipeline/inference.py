@@ -20,6 +20,12 @@ from typing import Any, Literal
 from spanbench_pipeline.errors import InputError
 from spanbench_pipeline.experiment import Encoder, Reranker
 
+Kind = Literal["SentenceTransformer", "CrossEncoder"]
+"""The classes of sentence-transformers that are used here."""
+
+PROBE = ("governing law", "This agreement is governed by the laws of Delaware.")
+"""What a model is tried with once it is loaded."""
+
 LIBRARIES = ("sentence_transformers", "transformers", "huggingface_hub")
 """The libraries that load models, by the names of their loggers."""
 
@@ -33,7 +39,7 @@ class Model:
 
     def __init__(
         self,
-        kind: Literal["SentenceTransformer", "CrossEncoder"],
+        kind: Kind,
         settings: Encoder | Reranker,
         folder: Path,
     ) -> None:
@@ -43,7 +49,7 @@ class Model:
         self._tokenizer = self.model.tokenizer
         # A fast tokenizer keeps its settings, such as where to cut, in itself.
         self._lock = threading.Lock()
-        _set_max_length(self.model, settings)
+        _set_max_length(kind, self.model, settings)
 
     @property
     def n_labels(self) -> int:
@@ -84,27 +90,50 @@ def one_thread_each() -> Iterator[Executor]:
         torch.set_num_threads(before)
 
 
-def _load(kind: str, settings: Encoder | Reranker, folder: Path) -> Any:
+def _load(kind: Kind, settings: Encoder | Reranker, folder: Path) -> Any:
+    """The model, loaded twice: weights that the folder lacks are made up, differently each time.
+
+    The library says so in a log line only, and figures from such a model would look like others.
+    """
+    import torch
+
+    first, second = (_load_once(kind, settings, folder, seed) for seed in (1, 2))
+    item = PROBE[0] if kind == "SentenceTransformer" else PROBE
+    output = {"SentenceTransformer": "sentence_embedding", "CrossEncoder": "scores"}[kind]
+    with torch.inference_mode():
+        one, other = (m(m.preprocess([item]))[output] for m in (first, second))
+    if not torch.allclose(one, other, rtol=1e-3, atol=1e-5, equal_nan=True):
+        raise InputError(
+            f"{settings.name}: {folder} lacks weights that a {kind} needs; it would compute with "
+            "random numbers in their place"
+        )
+    return first
+
+
+def _load_once(kind: Kind, settings: Encoder | Reranker, folder: Path, seed: int) -> Any:
     with _quiet():
         import sentence_transformers
+        import torch
 
         try:
-            model: Any = getattr(sentence_transformers, kind)(
-                str(folder), device="cpu", local_files_only=True
-            )
+            with torch.random.fork_rng(devices=[]):
+                torch.manual_seed(seed)
+                model: Any = getattr(sentence_transformers, kind)(
+                    str(folder), device="cpu", local_files_only=True
+                )
         except Exception as error:  # Whatever a library makes of a file that is not what it seems.
             reason = " ".join(str(error).split())
             raise InputError(f"{settings.name}: {folder} cannot be loaded: {reason}") from error
     return model.float().eval()
 
 
-def _set_max_length(model: Any, settings: Encoder | Reranker) -> None:
+def _set_max_length(kind: Kind, model: Any, settings: Encoder | Reranker) -> None:
     tokenizer, length = model.tokenizer, settings.max_length
-    least, most = tokenizer.num_special_tokens_to_add() + 1, tokenizer.model_max_length
-    if not least <= length <= most:
+    special = tokenizer.num_special_tokens_to_add(pair=kind == "CrossEncoder")
+    if not special < length <= tokenizer.model_max_length:
         raise InputError(
-            f"{settings.name}: max_length = {length}, but the model takes from {least} to {most} "
-            "word pieces, special ones included"
+            f"{settings.name}: max_length = {length}, but the model takes from {special + 1} to "
+            f"{tokenizer.model_max_length} word pieces, special ones included"
         )
     model.max_seq_length = length
 

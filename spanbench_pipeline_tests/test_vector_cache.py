@@ -173,7 +173,7 @@ class TestDamagedFile:
         check_survives(path)
 
     @settings(
-        max_examples=150,
+        max_examples=60,
         deadline=None,
         suppress_health_check=[HealthCheck.function_scoped_fixture],
     )

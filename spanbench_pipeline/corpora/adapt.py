@@ -79,6 +79,14 @@ def _source_table(source: DirectorySource, registered: Path) -> dict[str, Any]:
         "metadata": source.metadata,
         "manifest": registered.absolute(),
     }
+    for key, path in paths.items():
+        try:
+            str(path).encode("utf-8")
+        except UnicodeEncodeError as error:
+            raise InputError(
+                f"{key} {str(path)!r}: the path is not UTF-8, so no experiment file can hold it; "
+                "rename it"
+            ) from error
     return {
         "kind": "directory",
         **{key: str(path) for key, path in paths.items() if path},
@@ -107,10 +115,7 @@ def _experiment(
             blocks.append(_block(f"[{section}.{_key(key)}]", settings))
     blocks += [_block("[[configurations]]", configuration) for configuration in kept]
     text = "# Registered by spanbench adapt; registering the corpus again replaces this file.\n"
-    try:
-        return (text + "\n".join(blocks)).encode("utf-8")
-    except UnicodeEncodeError as error:
-        raise InputError(f"a path is not UTF-8, which TOML must be: {error.object!r}") from error
+    return (text + "\n".join(blocks)).encode("utf-8")
 
 
 def _block(header: str, settings: Mapping[str, Any]) -> str:

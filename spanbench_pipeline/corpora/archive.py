@@ -91,8 +91,6 @@ def extract_member(archive: Path, name: str, target: Path, *, max_bytes: int) ->
     try:
         with _opened(archive) as opened:
             info = _entry(archive, opened, name)
-            if info.file_size > max_bytes:
-                raise _too_long(archive, name, max_bytes)
             return _copy(opened, info, target, max_bytes, archive)
     except BaseException:
         target.unlink(missing_ok=True)
@@ -135,7 +133,9 @@ def _copy(
         while block := member.read(BLOCK):
             n_bytes += len(block)
             if n_bytes > max_bytes:
-                raise _too_long(archive, info.filename, max_bytes)
+                raise InputError(
+                    f"{archive}: member {info.filename} is longer than {max_bytes:,} bytes: refused"
+                )
             digest.update(block)
             out.write(block)
     if n_bytes != info.file_size:
@@ -144,7 +144,3 @@ def _copy(
             f"{info.file_size}: it is truncated. Get it again; nothing was kept."
         )
     return Member(n_bytes, digest.hexdigest())
-
-
-def _too_long(archive: Path, name: str, max_bytes: int) -> InputError:
-    return InputError(f"{archive}: member {name} is longer than {max_bytes:,} bytes: refused")

@@ -31,33 +31,30 @@ def write(evalset: EvalSet, folder: Path) -> None:
         raise InputError(
             f"{folder}: there is something already; give a folder that is new or empty"
         )
-    texts = {
-        _file_name(doc_id): text.encode("utf-8")
-        for doc_id, text in zip(
-            evalset.documents["doc_id"].to_pylist(),
-            evalset.documents["text"].to_pylist(),
-            strict=True,
-        )
-    }
-    for name, data in texts.items():
-        extract(name, data, name)
-    lines = "".join(json.dumps(line, ensure_ascii=False) + "\n" for line in _lines(evalset))
-    metadata = {
-        doc["doc_id"]: dict(doc["metadata"])
-        for doc in evalset.documents.select(["doc_id", "metadata"]).to_pylist()
-        if doc["metadata"]
-    }
-    declared = json.dumps(metadata, ensure_ascii=False, indent=1) + "\n"
+    contents = _contents(evalset)
     staged = folder.with_name(f".{folder.name}.{os.getpid()}.tmp")
     try:
         (staged / DOCUMENTS).mkdir(parents=True)
-        for name, data in texts.items():
-            (staged / DOCUMENTS / name).write_bytes(data)
-        (staged / QUERIES).write_bytes(lines.encode("utf-8"))
-        (staged / METADATA).write_bytes(declared.encode("utf-8"))
+        for name, data in contents.items():
+            (staged / name).write_bytes(data)
         staged.replace(folder)
     finally:
         shutil.rmtree(staged, ignore_errors=True)
+
+
+def _contents(evalset: EvalSet) -> dict[str, bytes]:
+    """Every file of the folder: path within it -> bytes."""
+    found: dict[str, bytes] = {}
+    metadata: dict[str, dict[str, str]] = {}
+    for doc in evalset.documents.select(["doc_id", "text", "metadata"]).to_pylist():
+        name, data = _file_name(doc["doc_id"]), doc["text"].encode("utf-8")
+        extract(name, data, name)
+        found[f"{DOCUMENTS}/{name}"] = data
+        if doc["metadata"]:
+            metadata[doc["doc_id"]] = dict(doc["metadata"])
+    lines = "".join(json.dumps(line, ensure_ascii=False) + "\n" for line in _lines(evalset))
+    declared = json.dumps(metadata, ensure_ascii=False, indent=1) + "\n"
+    return found | {QUERIES: lines.encode("utf-8"), METADATA: declared.encode("utf-8")}
 
 
 def _file_name(doc_id: str) -> str:

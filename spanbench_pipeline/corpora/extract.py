@@ -20,14 +20,11 @@ class Extracted:
 
 
 def extract(name: str, data: bytes, where: str) -> Extracted:
-    """The text of a file's bytes, by the extension of its ``name`` (in any case).
+    """The text of a file's bytes, by the extension of its ``name``: one of EXTRACTORS, any case.
 
-    Raises InputError, opening with ``where``, for another extension, a file that cannot be
-    decoded, or one without text.
+    Raises InputError, opening with ``where``, for a file that cannot be decoded or has no text.
     """
     extension = PurePath(name).suffix.lower()
-    if extension not in EXTRACTORS:
-        raise InputError(f"{where}: not one of {', '.join(EXTRACTORS)}")
     if not data:
         raise InputError(f"{where}: the file is empty (0 bytes)")
     extracted = EXTRACTORS[extension](data, where)
@@ -53,7 +50,7 @@ def _pdf(data: bytes, where: str) -> Extracted:
         locked = reader.is_encrypted and reader.decrypt("") is PasswordType.NOT_DECRYPTED
         text = None if locked else "\n".join(page.extract_text() for page in reader.pages)
     except pypdf.errors.DependencyError as error:
-        raise InputError(f"{where}: an encrypted PDF. Save a copy without encryption.") from error
+        raise InputError(f"{where}: an encrypted PDF. Save a copy without a password.") from error
     except Exception as error:  # a damaged PDF makes pypdf raise almost anything
         raise InputError(
             f"{where}: cannot be read as PDF: {str(error) or type(error).__name__}"

@@ -106,7 +106,8 @@ def _optional(given: Fields, key: str, at: str) -> str | None:
         return None
     if not isinstance(found, str):
         raise InputError(f"{at}: {key} must be text, not {kind(found)}")
-    if not found.strip():
+    # A doc_id is a file's name, which may be blank; that one is found, or unknown.
+    if key != "doc_id" and not found.strip():
         raise InputError(f"{at}: {key} is empty")
     return found
 
@@ -156,22 +157,8 @@ def _occurrences(part: str, text: str) -> list[int]:
 
 
 def _span(entry: Any, at: str, doc_id: str, text: str) -> GoldSpan:
-    """A gold span as ``[start, end]`` or ``{"start", "end", "text"}``."""
-    shape = 'must be [start, end] or {"start", "end", "text"}'
-    expected: str | None = None
-    if isinstance(entry, dict):
-        for key in entry:
-            if key not in SPAN_KEYS:
-                raise InputError(f"{at}: unknown key {key!r}{nearest(key, SPAN_KEYS)}")
-        if not {"start", "end"} <= entry.keys():
-            raise InputError(f"{at}: {shape}; start or end is missing")
-        offsets, expected = [entry["start"], entry["end"]], entry.get("text")
-        if expected is not None and not isinstance(expected, str):
-            raise InputError(f"{at}: text must be text, not {kind(expected)}")
-    elif isinstance(entry, list) and len(entry) == 2:
-        offsets = entry
-    else:
-        raise InputError(f"{at}: {shape}, not {_shown(entry)}")
+    """A gold span by its offsets, held to the text that it says stands there, if it says so."""
+    offsets, expected = _span_fields(entry, at)
     start, end = (_offset(value, at) for value in offsets)
     if not 0 <= start < end <= len(text):
         raise InputError(
@@ -185,6 +172,24 @@ def _span(entry: Any, at: str, doc_id: str, text: str) -> GoldSpan:
             "Unicode code points of the text as it stands (line endings and a BOM included)."
         )
     return GoldSpan(doc_id, start, end, expected)
+
+
+def _span_fields(entry: Any, at: str) -> tuple[list[Any], str | None]:
+    """Start and end as they were given, and the text, of either shape of a gold span."""
+    shape = 'must be [start, end] or {"start", "end", "text"}'
+    if isinstance(entry, list) and len(entry) == 2:
+        return entry, None
+    if not isinstance(entry, dict):
+        raise InputError(f"{at}: {shape}, not {_shown(entry)}")
+    for key in entry:
+        if key not in SPAN_KEYS:
+            raise InputError(f"{at}: unknown key {key!r}{nearest(key, SPAN_KEYS)}")
+    if not {"start", "end"} <= entry.keys():
+        raise InputError(f"{at}: {shape}; start or end is missing")
+    text = entry.get("text")
+    if text is not None and not isinstance(text, str):
+        raise InputError(f"{at}: text must be text, not {kind(text)}")
+    return [entry["start"], entry["end"]], text
 
 
 def _offset(value: Any, at: str) -> int:

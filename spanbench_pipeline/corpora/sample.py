@@ -14,7 +14,7 @@ import argparse
 import json
 import sys
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -30,7 +30,7 @@ from spanbench_pipeline.corpora.sample_layout import (
 )
 from spanbench_pipeline.errors import InputError
 
-DOCUMENTS, QUERIES, SEED = 14, 64, 42
+DOCUMENTS, QUERIES, SEED = 14, 60, 42
 """The bundled corpus."""
 
 REWRITTEN = 0.15
@@ -43,7 +43,10 @@ conditions (where there is one)."""
 RIDERS = 5
 """A clause has fewer than so many sentences beside its own, as long as there are any left."""
 
-ROOM = (7_000, 12_000)
+LEFT_OVER = 4
+"""Most sentences in the section that collects what no clause took."""
+
+ROOM = (6_500, 10_500)
 """Characters of clause templates in one contract; what stands around them has about as many."""
 
 FILTERED_AMONG_VERSIONS, FILTERED_ALONE = 0.45, 0.15
@@ -129,8 +132,10 @@ class _Writer:
     def contract(self) -> Contract:
         self._front()
         self._definitions()
-        for key, titles in wording.ARTICLES.items():
-            self.page.article(pick(self.stream(key), titles))
+        titles = {key: pick(self.stream(key), t) for key, t in wording.ARTICLES.items()}
+        self._guide(titles)
+        for key, title in titles.items():
+            self.page.article(title)
             self._article(key)
         self._special_conditions()
         self._schedule()
@@ -188,8 +193,14 @@ class _Writer:
             self.page.raw("\n\n" + self.page.style.indent)
             self._say("definition", definition)
 
+    def _guide(self, titles: Mapping[str, str]) -> None:
+        self.page.article("Guide to this Agreement")
+        for key, title in titles.items():
+            self.page.section(f"On {title}")
+            self.page.paragraphs([wording.GUIDE[key].format(title=title)])
+
     def _article(self, article: str) -> None:
-        """An article's clauses in random order, and boilerplate between them."""
+        """An article's clauses in random order, boilerplate between them, and what is left over."""
         rng = self.stream("article", article)
         keys = [k for k in self.texts if wording.CLAUSES[k].article == article]
         items: list[Any] = [*keys, *(f for f in wording.FILLERS if f[0] == article)]
@@ -201,6 +212,9 @@ class _Writer:
             else:
                 self.page.section(item[1])
                 self._say(item[1], item[2])
+        if riders:
+            self.page.section(pick(rng, wording.PROCEDURE))
+            self._say("procedure", " ".join(riders[:LEFT_OVER]))
 
     def _clause(self, key: str, riders: Sequence[str], *, buried: bool) -> None:
         """A clause under its title, or ``buried``: as a further paragraph of what came before."""

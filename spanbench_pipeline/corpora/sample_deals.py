@@ -336,7 +336,7 @@ def _numbers(rng: Random, before: Mapping[str, str], revision: int) -> dict[str,
 
 def _entries(rng: Random) -> list[str]:
     start = 2000 + int(rng.random() * 6000)
-    return [f"{start + 7 * i}-{pick(rng, 'ABCDEF')}" for i in range(8)]
+    return [f"{start + 7 * i}-{pick(rng, 'ABCDEF')}" for i in range(6)]
 
 
 def spelled(number: int) -> str:

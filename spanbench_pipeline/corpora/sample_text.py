@@ -1178,3 +1178,31 @@ RIDERS: dict[str, tuple[str, ...]] = {
     ),
 }
 """Sentences that stand with the clauses of an article and answer no question."""
+
+PROCEDURE: tuple[str, ...] = ("Further Rules", "Procedure", "Practical Matters", "Handling")
+"""What may stand over the sentences of an article that no clause took up."""
+
+GUIDE: dict[str, str] = {
+    "scope": """Whether a party promises to deal with the other alone, what software or marks it may
+    use and within what limits, and who comes first when a new line is offered, is said under
+    “{title}”. Readers who ask what is allowed and to whom it is reserved should begin there.""",
+    "performance": """Where and when things are handed over, what level of availability or reaction
+    has been promised, which individuals work on the project, who may examine the books, and what
+    sum is owed when a date is missed, is dealt with under “{title}”, read with the schedule.""",
+    "commercial": """When invoices must be paid, what happens when a sum is overdue, under what
+    conditions charges are raised or lowered, and whether a minimum must be bought each year, can be
+    found under “{title}”. Departures for single orders or sites are among the special conditions.""",
+    "covenants": """How secret information is to be handled and for how many years, who owns
+    inventions and results, where personal data may be kept, and whether a party may hire the
+    other's staff or run a rival business, is the subject of “{title}”.""",
+    "risk": """How long faults are mended for free, up to what amount a party is liable and for which
+    conduct without limit, who defends whom against outsiders, and what cover must be taken out, is
+    laid down under “{title}”. The amounts are fixed there and nowhere in this guide.""",
+    "duration": """How long the parties are bound, whether this Agreement is prolonged and by when
+    one must speak up, on what notice or ground it can be ended, and which duties go on afterwards,
+    is explained under “{title}”. Some sites and systems have periods of their own.""",
+    "general": """Which law governs, where disagreements are settled, in what form changes are made,
+    whether consent is needed to hand the contract to somebody else or after a takeover, and which
+    outside events excuse a failure, is stated under “{title}”.""",
+}
+"""A reader's guide to each article: it says what is asked, and answers nothing."""

@@ -65,10 +65,10 @@ def failure_labels(
             "label": label_of[query],
             "lever": LABELS[label_of[query]],
             "evidence": json.dumps(
-                _evidence(query, case, gold_spans), sort_keys=True, ensure_ascii=False
+                _evidence(query, failed, case, gold_spans), sort_keys=True, ensure_ascii=False
             ),
         }
-        for query in np.unique(relevance.gold_query[case.failed]).tolist()
+        for query, failed in _failed_spans(case).items()
     ]
     return tables.from_rows("failure_labels", rows)
 
@@ -118,9 +118,20 @@ def _labels(case: _Case) -> list[str]:
     return [names[i] for i in np.select(holds, range(len(holds)), len(holds)).tolist()]
 
 
-def _evidence(query: int, case: _Case, gold_spans: pa.Table) -> dict[str, Any]:
+def _failed_spans(case: _Case) -> dict[int, list[int]]:
+    """The failed gold spans of each failing query; queries ascend."""
+    failed = np.flatnonzero(case.failed)
+    query = case.relevance.gold_query[failed]
+    order = np.argsort(query, kind="stable")
+    queries, first = np.unique(query[order], return_index=True)
+    return {
+        query: spans.tolist()
+        for query, spans in zip(queries.tolist(), np.split(failed[order], first[1:]), strict=False)
+    }
+
+
+def _evidence(query: int, failed: list[int], case: _Case, gold_spans: pa.Table) -> dict[str, Any]:
     relevance = case.relevance
-    failed = np.flatnonzero((relevance.gold_query == query) & case.failed).tolist()
     touches = {gold: _pieces_of(gold, case) for gold in failed}
     touching = {piece["chunk_id"]: piece for pieces in touches.values() for piece in pieces}
     missing = [piece for piece in touching.values() if piece["rank"] is None]

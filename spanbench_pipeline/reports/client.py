@@ -43,13 +43,14 @@ def client(experiment: Experiment, inputs: ReportInputs, baseline: str) -> Repor
     """The client report, ``baseline`` being the configuration that the reader has now.
 
     Where the baseline was not measured, the sections that would need its figures say so. Raises
-    InputError where the experiment has no such configuration, and ValueError where the backlog was
-    made for another one.
+    InputError where the experiment has no such configuration, and ValueError where the backlog is
+    another configuration's, or there is none for a baseline that was measured.
     """
     start = experiment.configuration(baseline).name
-    if inputs.backlog and inputs.backlog.baseline != start:
-        raise ValueError(f"a backlog for {inputs.backlog.baseline!r} beside baseline {start!r}")
     state = inputs.states()[start]
+    made_for = inputs.backlog.baseline if inputs.backlog else None
+    if made_for != (start if state == MEASURED else None):
+        raise ValueError(f"baseline {start!r} ({state}) with a backlog for {made_for!r}")
     blocks: list[Block] = [
         Heading("Where retrieval stands"),
         *(_standing(experiment, inputs, start) if state == MEASURED else _absent(start, state)),

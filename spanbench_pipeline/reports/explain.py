@@ -68,7 +68,8 @@ CHUNK_STATS: dict[str, Stat] = {
 LABELS: dict[str, str] = {
     "ceiling-bound": "The query has fewer than 5 relevant chunks and all of them are in the top 5. "
     "Nothing was missed that a ranking could bring: an artifact of the metric, not a fault.",
-    "chunk-severance": "A missed span is cut over several chunks, so that no single one answers.",
+    "chunk-severance": "A missed span is spread over more than one chunk. (Where chunks overlap, "
+    "one of them may still hold all of it.)",
     "retrieval-miss": "A chunk with part of a missed span is nowhere in the ranking.",
     "rank-miss": "The chunks were found, but stand below the top 5.",
     "partial-grounding": "Every chunk of the missed spans is in the top 5, and still less than "

@@ -43,7 +43,7 @@ _BLOCK_START = re.compile(r"^(\d+(?=[.)])|(?=[-+=#]))")
 
 def render(report: Report) -> str:
     """The report as Markdown, ending in one newline."""
-    parts = [f"# {escape(report.title)}", *(_block(block) for block in report.blocks)]
+    parts = [_heading(Heading(report.title, 1)), *(_block(block) for block in report.blocks)]
     return "\n\n".join(parts) + "\n"
 
 
@@ -79,7 +79,9 @@ def _piece(part: Inline) -> str:
 
 
 def _heading(block: Heading) -> str:
-    return f"{'#' * block.level} {escape(block.text)}"
+    # A heading may end in number signs, which belong to the markup.
+    text = escape(block.text).replace("#", "\\#")
+    return f"{'#' * block.level} {text}"
 
 
 def _line(parts: Sequence[Inline]) -> str:

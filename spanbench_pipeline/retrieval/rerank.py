@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Sequence
 from pathlib import Path
 
@@ -21,10 +20,6 @@ def load(settings: Reranker, models: Path) -> inference.Model:
     ones, cannot be loaded, or are not those of a cross-encoder with one score a pair.
     """
     folder = weights.verified(settings, models)
-    if not _is_cross_encoder(folder):
-        raise InputError(
-            f"{settings.name}: {folder} holds no cross-encoder; its scores would be made up"
-        )
     model = inference.Model("CrossEncoder", settings, folder)
     if model.n_labels != 1:
         raise InputError(
@@ -56,19 +51,3 @@ def score_pairs(query: str, texts: Sequence[str], model: inference.Model) -> NDA
 def order(scores: NDArray[np.float64]) -> NDArray[np.int64]:
     """Positions by descending score; equal scores keep their order."""
     return np.argsort(-scores, kind="stable").astype(np.int64)
-
-
-def _is_cross_encoder(folder: Path) -> bool:
-    """Whether the weights have a head that scores.
-
-    The library gives a model without one a head of random numbers, and says so in a log line only.
-    """
-    config, saved_as = (
-        json.loads(path.read_bytes()) if path.is_file() else {}
-        for path in (folder / "config.json", folder / "config_sentence_transformers.json")
-    )
-    scoring = ("ForSequenceClassification", "ForCausalLM")
-    architectures = config.get("architectures") or []
-    return saved_as.get("model_type") == "CrossEncoder" or any(
-        name.endswith(scoring) for name in architectures
-    )

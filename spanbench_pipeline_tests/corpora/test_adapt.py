@@ -5,7 +5,7 @@ import tomllib
 from pathlib import Path
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from spanbench_pipeline import experiment as experiments
@@ -125,6 +125,16 @@ def test_a_wrong_corpus_leaves_an_earlier_registration_untouched(
     assert builders.listing(tmp_path / "home") == before
 
 
+def test_a_path_that_no_experiment_file_can_hold(corpus: Corpus, tmp_path: Path) -> None:
+    moved = corpus.queries.rename(
+        corpus.folder / b"caf\xe9.jsonl".decode("utf-8", "surrogateescape")
+    )
+    corpus.queries = moved
+    with pytest.raises(InputError, match=r"queries .* not UTF-8"):
+        adapt(corpus, tmp_path / "home")
+    assert not (tmp_path / "home").exists()
+
+
 def test_caps_may_be_raised(corpus: Corpus, tmp_path: Path) -> None:
     for number in range(250):
         corpus.document(f"d{number}.txt", "text")
@@ -141,6 +151,7 @@ def test_caps_may_be_raised(corpus: Corpus, tmp_path: Path) -> None:
     assert held.documents.num_rows == 251
 
 
+@settings(deadline=None)
 @given(st.dictionaries(st.text(min_size=1), st.text() | st.integers(-9, 9) | st.booleans()))
 def test_whatever_text_a_setting_holds_the_file_is_toml(settings: dict[str, str | int]) -> None:
     text = "".join(

@@ -301,6 +301,16 @@ def test_a_server_that_stays_in_trouble(server: Server, job: Job, tmp_path: Path
     assert only(tmp_path)
 
 
+def test_a_server_that_never_gives_the_file_it_names(
+    server: Server, job: Job, tmp_path: Path
+) -> None:
+    server.told.status = [416] * 9
+    with pytest.raises(InputError, match="keeps changing"):
+        download(job())
+    assert len(server.told.seen) == 3
+    assert only(tmp_path)
+
+
 def test_a_server_that_is_not_there(job: Job, tmp_path: Path) -> None:
     url = "http://127.0.0.1:9/file"  # the discard port: nothing listens
     with pytest.raises(InputError, match=r"3 attempts failed.*refused"):

@@ -118,6 +118,15 @@ def test_cuads_sample_written_and_adapted_is_the_same(shared: Path, tmp_path: Pa
     )
 
 
+def test_the_bundled_sample_written_and_adapted_is_the_same(tmp_path: Path) -> None:
+    bundled = experiments.load(builders.ROOT / "data" / "experiments" / "sample.toml")
+    expected = source.load(bundled, builders.project(tmp_path / "home"))
+    export.write(expected, tmp_path / "out")
+    found = adapted(tmp_path / "out", tmp_path / "home")
+    assert_same(found, expected)
+    assert found.documents.drop("corpus") == expected.documents.drop("corpus")
+
+
 def one(doc_id: str = "a", query: Query | None = None) -> EvalSet:
     asked = query or Query("q1", "q", [GoldSpan(doc_id, 0, 1)], doc_id)
     return evalset.assemble("x", [Document(doc_id, "T", "text", "f", "e", {"v": "7"})], [asked])

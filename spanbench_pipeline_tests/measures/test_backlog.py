@@ -67,7 +67,6 @@ def pair_table(*pairs: tuple[str, str, str, float]) -> pa.Table:
 
 
 def metric_table(**grounding: float) -> pa.Table:
-    values = {name.replace("_", " "): value for name, value in grounding.items()}
     rows = [
         {
             "corpus": "c",
@@ -78,7 +77,7 @@ def metric_table(**grounding: float) -> pa.Table:
             "value": v,
             "n_queries": 50,
         }
-        for config, value in values.items()
+        for config, value in grounding.items()
         # Rows beside the one that counts, which would win if they were taken for it.
         for subset, metric, v in (
             (None, "complete_grounding", value),

@@ -20,7 +20,7 @@ def stats_of(case: Case, **encoded: object) -> dict[str, float | None]:
     return {row["stat"]: row["value"] for row in table.to_pylist()}
 
 
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=80, deadline=None)
 @given(cases())
 def test_statistics_equal_the_oracle(case: Case) -> None:
     assert stats_of(case) == pytest.approx(oracle.chunk_stats(case))

@@ -92,7 +92,7 @@ def top_relevant(case: Case) -> set[tuple[str, str]]:
     }
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=40, deadline=None)
 @given(rankings())
 def test_pairs_equal_the_oracle(of: Rankings) -> None:
     found = pairs_of(of)
@@ -108,7 +108,7 @@ def test_pairs_equal_the_oracle(of: Rankings) -> None:
         assert row["promoted"] == (None if row["lever"] == "chunking" else promoted)
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=40, deadline=None)
 @given(rankings())
 def test_config_stats_equal_the_oracle(of: Rankings) -> None:
     metrics, ranked, gold = measured(of)

@@ -18,7 +18,7 @@ def labels_of(case: Case) -> dict[str, dict[str, Any]]:
     return {row["query_id"]: row for row in table.to_pylist()}
 
 
-@settings(max_examples=250, deadline=None)
+@settings(max_examples=150, deadline=None)
 @given(cases())
 def test_labels_equal_the_oracle(case: Case) -> None:
     expected = {q: oracle.label(case, q) for q in case.gold}
@@ -26,7 +26,7 @@ def test_labels_equal_the_oracle(case: Case) -> None:
     assert found == {q: label for q, label in expected.items() if label}
 
 
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=80, deadline=None)
 @given(cases())
 def test_evidence_equals_the_oracle(case: Case) -> None:
     for query, row in labels_of(case).items():
@@ -53,7 +53,7 @@ def test_evidence_equals_the_oracle(case: Case) -> None:
             assert piece["rank"] == (position or None)
 
 
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=80, deadline=None)
 @given(cases())
 def test_a_label_follows_from_its_evidence_alone(case: Case) -> None:
     for row in labels_of(case).values():

@@ -27,7 +27,7 @@ def lists(table: pa.Table) -> dict[tuple[str, str], list[tuple[int, str]]]:
     return found
 
 
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=60, deadline=None)
 @given(cases())
 def test_the_first_occurrence_stays_and_the_rest_close_up(case: Case) -> None:
     expected = {

@@ -21,14 +21,14 @@ def by_query(table: pa.Table) -> dict[str, dict[tuple[str, int | None], float | 
     return found
 
 
-@settings(max_examples=200, deadline=None)
+@settings(max_examples=120, deadline=None)
 @given(cases())
 def test_metrics_equal_the_oracle(case: Case) -> None:
     expected = {q: oracle.metrics(case, q) for q in case.gold}
     assert by_query(metrics_of(case)) == expected
 
 
-@settings(max_examples=100, deadline=None)
+@settings(max_examples=60, deadline=None)
 @given(cases())
 def test_outcomes_equal_the_oracle(case: Case) -> None:
     found = retrieval.span_outcomes(*case.tables(), corpus=CORPUS, config=CONFIG).to_pylist()

@@ -150,8 +150,12 @@ def test_unknown_baseline() -> None:
 
 
 def test_a_backlog_of_another_baseline_is_refused() -> None:
-    with pytest.raises(ValueError, match="'halves' beside baseline 'halves, unfiltered'"):
+    with pytest.raises(ValueError, match="backlog for 'halves'"):
         client(tiny.EXPERIMENT, tiny.inputs("halves"), "halves, unfiltered")
+    with pytest.raises(ValueError, match="backlog for 'halves'"):
+        client(tiny.EXPERIMENT, tiny.inputs("halves"), "halves + rerank")
+    with pytest.raises(ValueError, match="backlog for None"):
+        client(tiny.EXPERIMENT, tiny.inputs(None), "halves")
 
 
 def test_no_number_that_a_run_did_not_produce() -> None:

@@ -68,6 +68,17 @@ def test_every_configuration_and_every_metric(report: Report) -> None:
     ]
 
 
+def test_states_are_no_column_where_everything_was_measured() -> None:
+    kept = tuple(c for c in tiny.EXPERIMENT.configurations if c.reranker is None)
+    given = tiny.inputs()
+    ran = [row for row in given.configs.to_pylist() if row["reranker"] is None]
+    inputs = replace(given, configs=tables.from_rows("configs", ran))
+    found = developer(replace(tiny.EXPERIMENT, configurations=kept), inputs)
+    assert table(found, "configuration", "precision@5", "recall@10")[0] == [
+        *("halves", "0.133", "0.500", "0.667", "0.444", "0.500", "0.333")
+    ]
+
+
 def test_attained_share_of_the_ceiling(report: Report) -> None:
     # q1 and q2 have two relevant chunks each, q3 one: the ceiling is (2 + 2 + 1) / 15.
     assert table(report, "configuration", "precision@5", "ceiling") == [

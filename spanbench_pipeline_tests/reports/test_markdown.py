@@ -48,6 +48,8 @@ EXAMPLES = [
     "http://example.com www.example.com a@b.example",
     "trailing \\",
     "+ plus",
+    "C #",
+    "####",
 ]
 
 

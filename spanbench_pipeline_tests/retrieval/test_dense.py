@@ -115,6 +115,20 @@ def test_engines_give_identical_lists_and_scores(crowded, tmp_path):
 
 
 @pytest.mark.parametrize("kind", ["exact", ":memory:"])
+def test_chunks_closer_than_float32_sees_are_in_their_true_order(kind):
+    random = np.random.default_rng(11)
+    rows = random.normal(size=384) + 1e-6 * random.normal(size=(300, 384))
+    vectors, queries = builders.vectors(rows.tolist()), builders.vectors(rows[:3].tolist())
+    documents, chunks = corpus(300)
+    with engine(kind, vectors, documents, chunks) as opened:
+        found = dense.search(opened, vectors, queries, [Scope()] * 3, 10)
+    for query, ranked in enumerate(builders.as_rows(found, 3)):
+        wide = vectors.matrix.astype(np.longdouble)
+        cosines = wide @ wide[query] / np.sqrt((wide * wide).sum(axis=1))
+        assert ranked == np.argsort(-cosines, kind="stable")[:10].tolist()
+
+
+@pytest.mark.parametrize("kind", ["exact", ":memory:"])
 def test_the_cut_inside_a_tie_of_many_equal_chunks(kind):
     documents, chunks = corpus(300)
     vectors = builders.vectors([(1, 2, 3)] * 299 + [(3, 2, 1)])

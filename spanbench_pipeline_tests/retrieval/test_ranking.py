@@ -92,6 +92,17 @@ def test_a_reranker_reorders_the_whole_list_and_ties_keep_their_order():
     assert level["fused_rank"].null_count == 4
 
 
+def test_reranker_ties_keep_their_order_in_a_long_list():
+    order = random.Random(3).sample(range(60), 60)
+    found = ranking.reordered(
+        builders.lists(order),
+        ["any"],
+        [str(i % 2) for i in range(60)],
+        lambda _, texts: [float(text) for text in texts],
+    )
+    assert found.row.tolist() == [r for r in order if r % 2] + [r for r in order if r % 2 == 0]
+
+
 @pytest.mark.parametrize("scores", [[1.0], [1.0, np.nan], [[1.0], [2.0]]])
 def test_a_reranker_without_one_finite_score_a_text_is_an_error(scores):
     with pytest.raises(ValueError, match="no finite score a text for 'tax'"):

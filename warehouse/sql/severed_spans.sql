@@ -1,9 +1,9 @@
 -- Which gold spans does a chunker cut apart?
 --
 -- One row for each gold span that no single chunk of the chunker holds whole, with the number of
--- chunks that share it and the largest share of it that one chunk holds. However well a retriever
--- ranks, it must bring several chunks for such a span. (A span that is touched by two overlapping
--- chunks and whole in one of them is not listed.)
+-- chunks that share it and the largest share of it that one chunk holds. To bring all of such a span,
+-- a retriever must bring several chunks. (A span that is touched by two overlapping chunks and whole
+-- in one of them is not listed.)
 WITH pieces AS (
     SELECT
         g.corpus,

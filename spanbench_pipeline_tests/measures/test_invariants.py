@@ -1,0 +1,273 @@
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Callable
+from typing import Any
+
+import pyarrow as pa
+import pytest
+from hypothesis import given, settings
+
+from spanbench_pipeline import tables
+from spanbench_pipeline.measures import invariants
+from spanbench_pipeline.measures.aggregate import config_metrics
+from spanbench_pipeline.measures.failure_labels import failure_labels
+from spanbench_pipeline.measures.retrieval import query_metrics
+from spanbench_pipeline_tests.measures import oracle
+from spanbench_pipeline_tests.measures.cases import CHUNKER, CONFIG, CORPUS, Case, cases, tiles
+
+Rows = list[dict[str, Any]]
+
+CASE = Case(
+    texts={"A": "x" * 30, "B": "x" * 25},
+    chunks={
+        f"{place[0]}:{CHUNKER}:{chunk_id[1:]}": place
+        for chunk_id, place in {**tiles("A", 30, 10), **tiles("B", 25, 10)}.items()
+    },
+    gold={"q1": [("A", 0, 5)], "q2": [("B", 0, 20)], "q3": [("B", 22, 23)]},
+    rankings={
+        "q1": [f"A:{CHUNKER}:0", f"A:{CHUNKER}:1", f"B:{CHUNKER}:0"],
+        "q2": [f"B:{CHUNKER}:2"],
+        "q3": [],
+    },
+    subsets={"q1": "east", "q2": "west", "q3": None},
+)
+DOCUMENTS = CASE.eval_set().documents
+QUERIES = CASE.eval_set().queries
+CHUNKS = CASE.chunk_table()
+RANKED = CASE.ranking_table()
+SCORED = query_metrics(*CASE.tables(), corpus=CORPUS, config=CONFIG)
+MEANS = config_metrics(SCORED, QUERIES)
+LABELLED = failure_labels(*CASE.tables(), corpus=CORPUS, config=CONFIG)
+
+
+def changed(table: pa.Table, change: Callable[[Rows], Any]) -> pa.Table:
+    """The table with its rows changed, unchecked: what a fault would leave in storage."""
+    rows = table.to_pylist()
+    change(rows)
+    return pa.Table.from_pylist(rows, table.schema)
+
+
+def setting(number: int, **values: Any) -> Callable[[Rows], Any]:
+    return lambda rows: rows[number].update(values)
+
+
+@settings(max_examples=50, deadline=None)
+@given(cases())
+def test_what_the_measures_make_holds(case: Case) -> None:
+    case = dataclasses.replace(case, rankings={q: oracle.ranking(case, q) for q in case.gold})
+    known = case.eval_set()
+    scored = query_metrics(*case.tables(), corpus=CORPUS, config=CONFIG)
+    labelled = failure_labels(*case.tables(), corpus=CORPUS, config=CONFIG)
+    assert invariants.chunks_outside_text(case.chunk_table(), known.documents) == []
+    assert invariants.repeated_chunks(case.ranking_table()) == []
+    assert invariants.wrong_ranks(case.ranking_table(), 16) == []
+    assert invariants.wrong_ranking_offsets(case.ranking_table(), case.chunk_table()) == []
+    assert invariants.metrics_out_of_range(scored) == []
+    assert invariants.missing_metrics(scored, known.queries) == []
+    assert invariants.unlabelled_failures(labelled, scored) == []
+    means = config_metrics(scored, known.queries)
+    assert invariants.wrong_means(means, scored, known.queries) == []
+
+
+@settings(max_examples=50, deadline=None)
+@given(cases())
+def test_untiled_documents_equal_the_oracle(case: Case) -> None:
+    inside = set().union(*map(oracle.characters, case.chunks.values()))
+    expected = []
+    for doc_id in sorted(case.texts):
+        outside = oracle.characters((doc_id, 0, len(case.texts[doc_id]))) - inside
+        if outside:
+            expected.append({"doc_id": doc_id, "uncovered_chars": len(outside)})
+    found = invariants.untiled_documents(case.chunk_table(), case.eval_set().documents)
+    assert found == expected
+
+
+@pytest.mark.parametrize(
+    "values",
+    [
+        {"start_char": -1},
+        {"start_char": 25},
+        {"start_char": 26},
+        {"end_char": 26},
+        {"doc_id": "C"},
+    ],
+    ids=str,
+)
+def test_chunks_outside_their_text(values: dict[str, Any]) -> None:
+    assert invariants.chunks_outside_text(CHUNKS, DOCUMENTS) == []
+    wrong = changed(CHUNKS, setting(5, **values))
+    (found,) = invariants.chunks_outside_text(wrong, DOCUMENTS)
+    assert found["chunk_id"] == f"B:{CHUNKER}:2"
+
+
+@pytest.mark.parametrize(
+    "values",
+    [{"chunk_id": "A:other:1"}, {"chunk_id": f"A:{CHUNKER}:01"}, {"chunk_id": f"A:{CHUNKER}:0"}],
+    ids=str,
+)
+def test_chunk_ids_of_another_form(values: dict[str, Any]) -> None:
+    assert invariants.wrong_chunk_ids(CHUNKS) == []
+    (found,) = invariants.wrong_chunk_ids(changed(CHUNKS, setting(1, **values)))
+    assert found["expected"] == f"A:{CHUNKER}:1"
+
+
+def test_chunk_numbers_with_a_hole_or_given_twice() -> None:
+    holed = changed(CHUNKS, lambda rows: rows.pop(1))
+    (found,) = invariants.wrong_chunk_ids(holed)
+    assert (found["chunk_id"], found["expected"]) == (f"A:{CHUNKER}:2", f"A:{CHUNKER}:1")
+    twice = changed(CHUNKS, lambda rows: rows.append(rows[2]))
+    (found,) = invariants.wrong_chunk_ids(twice)
+    assert (found["chunk_id"], found["expected"]) == (f"A:{CHUNKER}:2", f"A:{CHUNKER}:3")
+
+
+def test_untiled_documents_do_not_trust_unsound_chunks() -> None:
+    assert invariants.untiled_documents(CHUNKS, DOCUMENTS) == []
+    wrong = changed(CHUNKS, setting(1, end_char=9))
+    assert invariants.untiled_documents(wrong, DOCUMENTS) == [
+        {"doc_id": "A", "uncovered_chars": 10}
+    ]
+
+
+def test_repeated_chunks() -> None:
+    assert invariants.repeated_chunks(RANKED) == []
+    wrong = changed(RANKED, setting(2, chunk_id=f"A:{CHUNKER}:0"))
+    (found,) = invariants.repeated_chunks(wrong)
+    assert (found["query_id"], found["chunk_id"], found["times"]) == ("q1", f"A:{CHUNKER}:0", 2)
+
+
+@pytest.mark.parametrize(
+    "change",
+    [setting(0, rank=0), setting(1, rank=3), setting(2, rank=4), lambda rows: rows.pop(1)],
+    ids=["from 0", "twice 3", "hole", "gone"],
+)
+def test_ranks_with_holes(change: Callable[[Rows], Any]) -> None:
+    assert invariants.wrong_ranks(RANKED, 3) == []
+    (found,) = invariants.wrong_ranks(changed(RANKED, change), 3)
+    assert (found["config"], found["query_id"]) == (CONFIG, "q1")
+
+
+def test_lists_that_are_too_long() -> None:
+    (found,) = invariants.wrong_ranks(RANKED, 2)
+    assert (found["query_id"], found["count_all"]) == ("q1", 3)
+
+
+@pytest.mark.parametrize(
+    "values",
+    [{"chunk_id": "A9"}, {"doc_id": "B"}, {"start_char": 9}, {"end_char": 21}],
+    ids=str,
+)
+def test_ranked_chunks_that_lie_elsewhere(values: dict[str, Any]) -> None:
+    assert invariants.wrong_ranking_offsets(RANKED, CHUNKS) == []
+    wrong = changed(RANKED, setting(1, **values))
+    (found,) = invariants.wrong_ranking_offsets(wrong, CHUNKS)
+    assert (found["query_id"], found["rank"]) == ("q1", 2)
+
+
+@pytest.mark.parametrize("value", [-0.1, 1.0001, float("nan"), float("inf")])
+def test_metrics_out_of_range(value: float) -> None:
+    assert invariants.metrics_out_of_range(changed(SCORED, setting(0, value=None))) == []
+    (found,) = invariants.metrics_out_of_range(changed(SCORED, setting(0, value=value)))
+    assert (found["query_id"], found["metric"]) == ("q1", "complete_grounding")
+
+
+def test_missing_metrics() -> None:
+    assert invariants.missing_metrics(SCORED, QUERIES) == []
+    wrong = changed(SCORED, lambda rows: rows.pop(0))
+    lost = {"config": CONFIG, "metric": "complete_grounding", "k": 5, "query_id": "q1"}
+    assert invariants.missing_metrics(wrong, QUERIES) == [lost]
+
+
+def test_labels_partition_the_failing_queries() -> None:
+    # q1 is grounded; q2 and q3 fail and have a label each.
+    assert LABELLED["query_id"].to_pylist() == ["q2", "q3"]
+    assert invariants.unlabelled_failures(LABELLED, SCORED) == []
+    for change, expected in (
+        (lambda rows: rows.pop(0), ("q2", True, 0)),
+        (lambda rows: rows.append(rows[0]), ("q2", True, 2)),
+        (lambda rows: rows.append(rows[0] | {"query_id": "q1"}), ("q1", False, 1)),
+    ):
+        (found,) = invariants.unlabelled_failures(changed(LABELLED, change), SCORED)
+        assert (found["query_id"], found["failed"], found["labels"]) == expected
+
+
+@pytest.mark.parametrize("subset", [None, "east", "west", "macro"])
+@pytest.mark.parametrize("change", ["value", "undefined", "n_queries", "gone"])
+def test_means_that_are_not(subset: str | None, change: str) -> None:
+    assert invariants.wrong_means(MEANS, SCORED, QUERIES) == []
+    keys = [(row["subset"], row["metric"]) for row in MEANS.to_pylist()]
+    number = keys.index((subset, "precision"))
+    row = MEANS.to_pylist()[number]
+    changes: dict[str, Callable[[Rows], Any]] = {
+        "value": setting(number, value=row["value"] + 1e-9),
+        "undefined": setting(number, value=None),
+        "n_queries": setting(number, n_queries=row["n_queries"] - 1),
+        "gone": lambda rows: rows.pop(number),
+    }
+    (found,) = invariants.wrong_means(changed(MEANS, changes[change]), SCORED, QUERIES)
+    assert (found["subset"], found["metric"]) == (subset, "precision")
+    assert found["expected"] == (pytest.approx(row["value"]), row["n_queries"])
+
+
+def test_a_mean_of_nothing_known() -> None:
+    extra = changed(MEANS, lambda rows: rows.append(rows[0] | {"config": "other"}))
+    (found,) = invariants.wrong_means(extra, SCORED, QUERIES)
+    assert (found["config"], found["expected"]) == ("other", None)
+
+
+def test_a_mean_off_by_rounding_alone_holds() -> None:
+    nudged = changed(MEANS, lambda rows: [row.update(value=row["value"] + 1e-14) for row in rows])
+    assert invariants.wrong_means(nudged, SCORED, QUERIES) == []
+
+
+def embeddings(*vectors: list[float] | None) -> pa.Table:
+    return tables.from_rows(
+        "embeddings",
+        [
+            {
+                "corpus": CORPUS,
+                "chunker": CHUNKER,
+                "encoder": "e",
+                "chunk_id": chunk_id,
+                "vector": vector,
+                "n_tokens": 3,
+            }
+            for chunk_id, vector in zip(CHUNKS["chunk_id"].to_pylist(), vectors, strict=False)
+        ],
+    )
+
+
+GOOD = [[1.0, 0.0], [0.6, 0.8], [0.0, -1.0], None, [1.0, 0.0], [-0.8, 0.6]]
+
+
+def test_embeddings_of_the_same_chunks() -> None:
+    assert invariants.unmatched_embeddings(embeddings(*GOOD), CHUNKS) == []
+    fewer = embeddings(*GOOD[:5])
+    assert invariants.unmatched_embeddings(fewer, CHUNKS) == [
+        {"chunk_id": f"B:{CHUNKER}:2", "in_chunks": True}
+    ]
+    assert invariants.unmatched_embeddings(embeddings(*GOOD), CHUNKS.slice(1)) == [
+        {"chunk_id": f"A:{CHUNKER}:0", "in_chunks": False}
+    ]
+
+
+@pytest.mark.parametrize(
+    "vector",
+    [[0.0, 0.0], [float("nan"), 1.0], [float("inf"), 0.0], [0.6, 0.81], [1.0, 0.0, 0.0], []],
+    ids=str,
+)
+def test_vectors_that_are_not_finite_unit_vectors(vector: list[float]) -> None:
+    assert invariants.wrong_vectors(embeddings(*GOOD)) == []
+    wrong = embeddings(*GOOD[:4], vector, GOOD[5])
+    assert [row["chunk_id"] for row in invariants.wrong_vectors(wrong)] == [f"B:{CHUNKER}:1"]
+
+
+def test_vectors_of_an_encoder_that_does_not_normalise() -> None:
+    long = embeddings([3.0, 4.0], None, [0.0, 0.0], [float("nan"), 1.0])
+    found = [row["chunk_id"] for row in invariants.wrong_vectors(long, unit=False)]
+    assert found == [f"A:{CHUNKER}:2", f"B:{CHUNKER}:0"]
+
+
+def test_no_vectors_at_all() -> None:
+    assert invariants.wrong_vectors(embeddings(None, None)) == []
+    assert invariants.wrong_vectors(tables.empty("embeddings")) == []

@@ -1,0 +1,267 @@
+"""The documentation's worked examples, tables and messages, against the code they speak of."""
+
+from __future__ import annotations
+
+import re
+import sys
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+import pytest
+
+from spanbench_pipeline import chunkers, tables
+from spanbench_pipeline.chunkers import naive
+from spanbench_pipeline.corpora.directory import DirectorySource
+from spanbench_pipeline.errors import InputError
+from spanbench_pipeline.evalset import Document, EvalSet, GoldSpan, Query, assemble
+from spanbench_pipeline.experiment import ChunkerSettings, Configuration
+from spanbench_pipeline.measures.chunk_stats import chunk_stats
+from spanbench_pipeline.measures.config_stats import config_stats
+from spanbench_pipeline.measures.failure_labels import failure_labels
+from spanbench_pipeline.measures.retrieval import query_metrics
+
+ROOT = Path(__file__).resolve().parents[2]
+METRICS = (ROOT / "docs" / "metrics.md").read_text(encoding="utf-8")
+ARCHITECTURE = (ROOT / "docs" / "architecture.md").read_text(encoding="utf-8")
+OWN = (ROOT / "docs" / "your-own-corpus.md").read_text(encoding="utf-8")
+CONTRIBUTING = (ROOT / "CONTRIBUTING.md").read_text(encoding="utf-8")
+
+TENS = [(start, start + 100) for start in range(0, 1000, 100)]
+GAP = [piece for piece in TENS if piece[0] not in (100, 200)]
+WINDOWS = naive.chunk("x" * 1000, size=100, step=50)
+GOLD = [(120, 180), (480, 540)]
+RANKING = [700, 100, 0, 400, 900, 200, 500, 300]
+
+
+def rows_below(text: str, head: str) -> list[list[str]]:
+    """The cells of the table whose first line starts with ``head``."""
+    lines = text[text.index(f"\n| {head}") + 1 :].split("\n\n", 1)[0].splitlines()
+    return [[cell.strip() for cell in line[1:-1].split("|")] for line in lines[2:]]
+
+
+def eval_set(gold: list[tuple[int, int]]) -> EvalSet:
+    spans = [GoldSpan("d", start, end) for start, end in gold]
+    documents = [Document("d", "d", "x" * 1000, "d.txt", "utf-8")]
+    return assemble("docs", documents, [Query("q1", "asked", spans, "d")])
+
+
+def chunk_table(pieces: list[tuple[int, int]]) -> pa.Table:
+    return tables.from_rows(
+        "chunks",
+        [
+            {"corpus": "docs", "chunker": "c", "chunk_id": f"d:c:{n}", "doc_id": "d"}
+            | {"chunk_no": n, "start_char": start, "end_char": end}
+            for n, (start, end) in enumerate(pieces)
+        ],
+    )
+
+
+def ranking_table(starts: list[int], chunks: pa.Table) -> pa.Table:
+    by_start = {row["start_char"]: row for row in chunks.to_pylist()}
+    kept = ("chunk_id", "doc_id", "start_char", "end_char")
+    none = {"dense_rank": None, "bm25_rank": None, "fused_rank": None}
+    return tables.from_rows(
+        "rankings",
+        [
+            {"corpus": "docs", "config": "c", "query_id": "q1", "rank": rank, "score": 1 / rank}
+            | {key: by_start[start][key] for key in kept}
+            | none
+            for rank, start in enumerate(starts, 1)
+        ],
+    )
+
+
+def measured(
+    measure: Callable[..., pa.Table],
+    gold: list[tuple[int, int]],
+    pieces: list[tuple[int, int]],
+    starts: list[int],
+) -> list[dict[str, Any]]:
+    made, chunks = eval_set(gold), chunk_table(pieces)
+    table = measure(
+        ranking_table(starts, chunks),
+        made.gold_spans,
+        chunks,
+        made.queries,
+        corpus="docs",
+        config="c",
+    )
+    rows: list[dict[str, Any]] = table.to_pylist()
+    return rows
+
+
+def test_metrics_of_the_example() -> None:
+    stated = {row[0].strip("`"): row[3] for row in rows_below(METRICS, "metric |")}
+    found = {
+        r["metric"] + (f"@{r['k']}" if r["k"] else ""): f"{r['value']:.3f}"
+        for r in measured(query_metrics, GOLD, TENS, RANKING)
+    }
+    assert stated == found
+
+
+def test_chunk_statistics_of_the_example() -> None:
+    stated = {row[0].strip("`"): row[1:3] for row in rows_below(METRICS, "stat | every 100")}
+    for column, pieces in enumerate((TENS, WINDOWS)):
+        made = eval_set(GOLD)
+        table = chunk_stats(
+            chunk_table(pieces), made.gold_spans, made.queries, corpus="docs", chunker="c"
+        )
+        found = {row["stat"]: row["value"] for row in table.to_pylist()}
+        for stat, value in found.items():
+            text = stated[stat][column]
+            assert (float(text) if text else None) == value, stat
+    assert set(stated) == {*found, "documents_without_header"}
+
+
+def test_statistics_of_the_examples_configuration() -> None:
+    made, chunks = eval_set(GOLD), chunk_table(TENS)
+    ranked = ranking_table(RANKING, chunks)
+    metrics = query_metrics(
+        ranked, made.gold_spans, chunks, made.queries, corpus="docs", config="c"
+    )
+    stats = chunk_stats(chunks, made.gold_spans, made.queries, corpus="docs", chunker="c")
+    table = config_stats(
+        [Configuration("c", "c")], metrics, stats, ranked, made.gold_spans, corpus="docs"
+    )
+    found = {row["stat"]: row["value"] for row in table.to_pylist()}
+    stated = {r[0].strip("`"): r[2] for r in rows_below(METRICS, "stat | definition")}
+    assert set(found) == set(stated)
+    for stat, text in stated.items():
+        assert float(text.split("= ")[-1]) == pytest.approx(found[stat], abs=0.0005)
+
+
+def numbers(text: str) -> list[int]:
+    return [int(n) for n in re.findall(r"\d+", text)]
+
+
+def test_the_example_is_labelled_as_stated() -> None:
+    (row,) = measured(failure_labels, GOLD, TENS, RANKING)
+    assert row["label"] == "chunk-severance"
+
+
+@pytest.mark.parametrize("row", rows_below(METRICS, "gold spans |"), ids=lambda row: row[3][:24])
+def test_labels_of_the_examples(row: list[str]) -> None:
+    offsets = numbers(row[0])
+    gold = list(zip(offsets[::2], offsets[1::2], strict=True))
+    pieces = {"gap": GAP, "every 100": TENS}[row[1]]
+    (found,) = measured(failure_labels, gold, pieces, numbers(row[2]))
+    assert row[3].startswith(f"`{found['label']}`")
+
+
+def test_recall_is_undefined_where_a_gap_holds_the_answer() -> None:
+    found = {r["metric"]: r["value"] for r in measured(query_metrics, [(120, 180)], GAP, [0, 300])}
+    assert found["recall"] is None
+    assert found["precision"] == 0
+
+
+def test_every_table_and_column_is_in_the_architecture() -> None:
+    stated = {
+        row[0].strip("`"): (tuple(row[1].split(", ")), tuple(row[2].split(", ")))
+        for row in rows_below(ARCHITECTURE, "table |")
+    }
+    declared = {
+        name: (spec.key, tuple(c.name for c in spec.columns if c.name not in spec.key))
+        for name, spec in tables.TABLES.items()
+    }
+    assert stated == declared
+
+
+@pytest.mark.parametrize("text", [METRICS, ARCHITECTURE, OWN, CONTRIBUTING], ids=len)
+def test_what_is_linked_or_named_exists(text: str) -> None:
+    linked = re.findall(r"\]\(([\w./-]+)\)", text)
+    named = re.findall(r"warehouse/sql/\w+\.sql", text)
+    for path in linked:
+        assert (ROOT / "docs" / path).exists() or (ROOT / path).exists(), path
+    for path in named:
+        assert (ROOT / path).is_file(), path
+
+
+LINE = {"query": "q", "doc_id": "d", "gold_texts": ["law"]}
+Case = tuple[dict[str, bytes], str]
+
+
+def case(line: str = "", **documents: bytes) -> Case:
+    """Documents by name (``__`` for a dot), beside one that holds a law, and a query's line."""
+    named = {name.replace("__", "."): data for name, data in documents.items()}
+    return ({"d.txt": b"the law is law"} | named, line)
+
+
+def query(text: str) -> str:
+    return f'{{"query": "q", "doc_id": "d", {text}}}'
+
+
+def locked_pdf() -> bytes:
+    import io
+
+    import pypdf
+
+    writer = pypdf.PdfWriter()
+    writer.add_blank_page(72, 72)
+    writer.encrypt("secret", algorithm="RC4-128")
+    stream = io.BytesIO()
+    writer.write(stream)
+    return stream.getvalue()
+
+
+PROBLEMS: dict[str, Callable[[], Case]] = {
+    "not a document": lambda: case(e__docx=b"x"),
+    "would both be document": lambda: case(d__md=b"x"),
+    "the file is empty (0 bytes)": lambda: case(e__txt=b""),
+    "no text but white space": lambda: case(e__txt=b" \n"),
+    "a PDF with a password": lambda: case(e__pdf=locked_pdf()),
+    "not UTF-8": lambda: case(e__txt=b"caf\xe9"),
+    "not valid JSON": lambda: case("{"),
+    "key 'query' is missing": lambda: case('{"doc_id": "d", "gold_texts": ["is"]}'),
+    "give exactly one of gold_texts and gold_spans": lambda: case('{"query": "q", "doc_id": "d"}'),
+    "unknown doc_id": lambda: case('{"query": "q", "doc_id": "d.txt", "gold_texts": ["is"]}'),
+    "stands 2 times in document": lambda: case(query('"gold_texts": ["law"]')),
+    "is not in document": lambda: case(query('"gold_texts": ["Law"]')),
+    "but the gold text is": lambda: case(
+        query('"gold_spans": [{"start": 0, "end": 3, "text": "law"}]')
+    ),
+    "must satisfy 0 <= start < end": lambda: case(query('"gold_spans": [[0, 99]]')),
+    "is declared by no document": lambda: case(
+        query('"gold_texts": ["is"], "filters": {"year": 1}')
+    ),
+    "but the cap is": lambda: case(**{f"e{n}__txt": b"x" for n in range(3)}),
+}
+
+
+def test_every_message_of_the_page_has_its_case() -> None:
+    assert {row[0].strip("`") for row in rows_below(OWN, "message (in part)")} == set(PROBLEMS)
+
+
+@pytest.mark.parametrize("message", PROBLEMS)
+def test_messages_are_those_of_the_page(message: str, tmp_path: Path) -> None:
+    documents, line = PROBLEMS[message]()
+    (tmp_path / "documents").mkdir()
+    for name, data in documents.items():
+        (tmp_path / "documents" / name).write_bytes(data)
+    queries = tmp_path / "queries.jsonl"
+    queries.write_text(line or query('"gold_texts": ["is"]'), encoding="utf-8")
+    source = DirectorySource(tmp_path / "documents", queries, max_documents=3)
+    with pytest.raises(InputError, match=re.escape(message)):
+        assemble("own", *source.read())
+
+
+def test_the_contributed_chunker_works(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    module = re.search(r"```python\n(.*?)```", CONTRIBUTING, re.DOTALL)
+    assert module is not None
+    (tmp_path / "documented_package").mkdir()
+    path = tmp_path / "documented_package" / "paragraph.py"
+    path.write_text(module.group(1), encoding="utf-8")
+    monkeypatch.syspath_prepend(str(tmp_path))
+    settings = ChunkerSettings("own", "documented_package.paragraph", {"min_chars": 4})
+    chunker = chunkers.load(settings, "docs.toml")
+    text = "First one,\nits second line.\n\n  Second.\n \n\nno\n"
+    made = assemble(
+        "docs",
+        [Document("d", "d", text, "d.txt", "utf-8")],
+        [Query("q", "q", [GoldSpan("d", 0, 5)], "d")],
+    )
+    pieces = chunkers.chunk_documents("docs", made.documents, chunker).to_pylist()
+    found = [text[p["start_char"] : p["end_char"]] for p in pieces]
+    assert found == ["First one,\nits second line.\n", "  Second.\n"]
+    sys.modules.pop("documented_package.paragraph", None)
