@@ -130,7 +130,12 @@ def _fetch(where: Project, parsed: argparse.Namespace) -> int:
 def _adapt(where: Project, parsed: argparse.Namespace) -> int:
     from spanbench_pipeline.commands.adapt import adapt
 
-    print(adapt(where, parsed.docs, parsed.queries, parsed.metadata, parsed.name))
+    caps = {
+        cap: value
+        for cap in ("max_documents", "max_bytes")
+        if (value := getattr(parsed, cap)) is not None
+    }
+    print(adapt(where, parsed.docs, parsed.queries, parsed.metadata, parsed.name, **caps))
     return DONE
 
 
@@ -209,7 +214,7 @@ def _add_run(commands: Commands[argparse.ArgumentParser]) -> None:
         "--dense-engine",
         choices=("exact", "qdrant"),
         help="instead of what the experiment says; qdrant runs in memory unless QDRANT_URL names "
-        "a server or QDRANT_PATH a folder; the rankings are the same",
+        "a server (http://...) or a folder; the rankings are the same",
     )
 
 
@@ -274,6 +279,8 @@ def _add_adapt(commands: Commands[argparse.ArgumentParser]) -> None:
     parser.add_argument("--queries", type=Path, required=True, metavar="FILE", help="JSONL")
     parser.add_argument("--metadata", type=Path, metavar="FILE", help="JSON: doc_id -> fields")
     parser.add_argument("--name", required=True, help="the corpus's name: [a-z0-9_]")
+    parser.add_argument("--max-documents", type=int, metavar="N", help="default: 250")
+    parser.add_argument("--max-bytes", type=int, metavar="N", help="default: 2 GB")
 
 
 def _add_ui(commands: Commands[argparse.ArgumentParser]) -> None:

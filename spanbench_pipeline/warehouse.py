@@ -76,18 +76,20 @@ def read(path: Path, name: str) -> Stored:
 
     Raises InputError where the file is missing, damaged, or of another schema.
     """
+    if not path.is_file():
+        raise InputError(f"{path}: this table is not there; spanbench run makes it")
     try:
         table = pq.read_table(path, partitioning=None, page_checksum_verification=True)
     except (OSError, pa.ArrowException) as error:
         raise InputError(
-            f"{path}: the stored table is missing or damaged ({str(error).splitlines()[0]}); "
-            "delete the file and run again"
+            f"{path}: the stored table is damaged ({str(error).splitlines()[0]}); "
+            "spanbench run makes it anew"
         ) from error
     state = (table.schema.metadata or {}).get(_STATE, MEASURED.encode()).decode()
     wanted = tables.TABLES[name].schema
     table = table.replace_schema_metadata(None)
     if not table.schema.equals(wanted):
-        raise InputError(f"{path}: not the columns of table {name}; delete the file and run again")
+        raise InputError(f"{path}: not the columns of table {name}; spanbench run makes it anew")
     return Stored(table, state)
 
 

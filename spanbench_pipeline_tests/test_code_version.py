@@ -81,7 +81,9 @@ def test_parameters_count_but_not_their_order(package: Path):
 def test_strategies_do_not_see_one_another():
     naive = cv.closure(["spanbench_pipeline.chunkers.naive", "spanbench_pipeline.chunkers"])
     assert "spanbench_pipeline.chunkers.clause" not in naive
-    dense = cv.closure(["spanbench_pipeline.retrieval.ranking", "spanbench_pipeline.retrieval.dense"])
+    dense = cv.closure(
+        ["spanbench_pipeline.retrieval.ranking", "spanbench_pipeline.retrieval.dense"]
+    )
     assert not {f"spanbench_pipeline.retrieval.{m}" for m in ("lexical", "fusion", "rerank")} & set(
         dense
     )

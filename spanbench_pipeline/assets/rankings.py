@@ -7,9 +7,9 @@ settings, and only the modules of those count as its code.
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from contextlib import nullcontext
-from dataclasses import asdict
+from dataclasses import asdict, dataclass, field
 from functools import partial
 from typing import Any
 
@@ -23,7 +23,7 @@ from spanbench_pipeline.experiment import Configuration, Experiment, slug
 from spanbench_pipeline.measures import invariants
 from spanbench_pipeline.project import Project
 from spanbench_pipeline.retrieval import dense, fusion, lexical, ranking, rerank
-from spanbench_pipeline.retrieval.lists import Lists
+from spanbench_pipeline.retrieval.lists import Ints, Lists
 from spanbench_pipeline.retrieval.scope import Scope, ScopedRows, scopes
 from spanbench_pipeline.retrieval.texts import chunk_texts
 
@@ -90,44 +90,56 @@ def _params(experiment: Experiment, config: Configuration, project: Project) -> 
 
 
 def _compute(experiment: Experiment, config: Configuration, reader: Reader) -> Outcome:
-    documents, queries = reader.table("documents"), reader.table("queries")
-    chunks = reader.table("chunks", config.chunker)
-    scoring = _reranker(experiment, config, reader.project)  # first: it may be absent
+    queries, chunks = reader.table("queries"), reader.table("chunks", config.chunker)
+    documents = reader.table("documents")
+    texts = chunk_texts(documents, chunks)
+    # The reranker first: where its weights are absent, nothing need be searched.
+    reorder = _reranker(experiment, config, reader.project, queries, texts)
     asked = scopes(queries, doc_scope=config.doc_scope, metadata_filters=config.metadata_filters)
     rows_in = ScopedRows(documents, chunks)
-    texts = chunk_texts(documents, chunks)
-    warnings: list[str] = []
-    facts: dict[str, Any] = {}
+    notes = _Notes()
     lists: dict[str, Lists] = {}
     if config.uses_dense:
-        lists["dense"] = _dense(experiment, config, reader, asked, rows_in, warnings, facts)
+        lists["dense"] = _dense(experiment, config, reader, asked, rows_in, notes)
     if config.uses_bm25:
         allowed = [rows_in(scope) for scope in asked]
-        index = lexical.build(texts)
-        asks = queries["query"].to_pylist()
-        lists["bm25"] = lexical.search(index, asks, allowed, experiment.depth)
-        warnings += [
-            f"query {query_id} has no BM25 token: its BM25 list is empty"
-            for query_id in lexical.without_tokens(queries)
-        ]
-    fuse = partial(
-        _fuse, chunk_ids=chunks["chunk_id"].combine_chunks(), k=config.rrf_k, depth=experiment.depth
-    )
+        lists["bm25"] = _bm25(queries, texts, allowed, experiment.depth, notes)
+    fuse = None
+    if config.retriever == "hybrid":
+        ids = chunks["chunk_id"].combine_chunks()
+        fuse = partial(fusion.fuse, chunk_ids=ids, k=config.rrf_k, depth=experiment.depth)
     table = ranking.rank(
         corpus=experiment.corpus,
         config=config.name,
         queries=queries,
         chunks=chunks,
         **lists,
-        fuse=fuse if config.retriever == "hybrid" else None,
-        rerank=scoring,
-        texts=texts,
+        fuse=fuse,
+        rerank=reorder,
     )
-    return Outcome(table, facts, tuple(warnings))
+    return Outcome(table, notes.facts, tuple(notes.warnings))
 
 
-def _fuse(first: Lists, second: Lists, *, chunk_ids: pa.Array, k: int, depth: int) -> Lists:
-    return fusion.fuse(first, second, chunk_ids=chunk_ids, k=k, depth=depth)
+@dataclass
+class _Notes:
+    """What is to be said of a ranking beside its rows."""
+
+    facts: dict[str, Any] = field(default_factory=dict)
+    warnings: list[str] = field(default_factory=list)
+
+
+def _bm25(
+    queries: pa.Table,
+    texts: Sequence[str],
+    allowed: Sequence[Ints | None],
+    depth: int,
+    notes: _Notes,
+) -> Lists:
+    notes.warnings += [
+        f"query {query_id} has no BM25 token: its BM25 list is empty"
+        for query_id in lexical.without_tokens(queries)
+    ]
+    return lexical.search(lexical.build(texts), queries["query"].to_pylist(), allowed, depth)
 
 
 def _dense(
@@ -136,8 +148,7 @@ def _dense(
     reader: Reader,
     asked: Sequence[Scope],
     rows_in: ScopedRows,
-    warnings: list[str],
-    facts: dict[str, Any],
+    notes: _Notes,
 ) -> Lists:
     """The dense lists; query texts are encoded through the same cache as chunks."""
     encoder = experiment.encoders[config.encoder or ""]
@@ -151,9 +162,9 @@ def _dense(
         cache=reader.project.vectors,
         names=queries["query_id"].to_pylist(),
     )
-    facts["texts encoded now"] = encoded.n_new
+    notes.facts["texts encoded now"] = encoded.n_new
     silent = np.flatnonzero(~encoded.usable)
-    warnings += [
+    notes.warnings += [
         f"query {queries['query_id'][i].as_py()} has no word piece: its dense list is empty"
         for i in silent.tolist()
     ]
@@ -189,12 +200,18 @@ def _engine(
 
 
 def _reranker(
-    experiment: Experiment, config: Configuration, project: Project
-) -> Callable[[str, Sequence[str]], Any] | None:
+    experiment: Experiment,
+    config: Configuration,
+    project: Project,
+    queries: pa.Table,
+    texts: Sequence[str],
+) -> ranking.Rerank | None:
+    """The configuration's reranker over rows of the tables; None where it has none."""
     if config.reranker is None:
         return None
     model = rerank.load(experiment.rerankers[config.reranker], project.models)
-    return lambda query, texts: rerank.score_pairs(query, texts, model)
+    asked = queries["query"].to_pylist()
+    return lambda query, rows: rerank.score_pairs(asked[query], [texts[r] for r in rows], model)
 
 
 def _checks(experiment: Experiment, config: Configuration) -> tuple[Check, ...]:

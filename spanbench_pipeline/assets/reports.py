@@ -13,7 +13,8 @@ import pyarrow as pa
 from spanbench_pipeline import __version__, tables, warehouse
 from spanbench_pipeline.assets import embeddings
 from spanbench_pipeline.assets.stage import Outcome, Reader, Stage
-from spanbench_pipeline.errors import InputError, NotMeasured
+from spanbench_pipeline.corpora.source import open_source
+from spanbench_pipeline.errors import InputError
 from spanbench_pipeline.experiment import Encoder, Experiment, Reranker
 from spanbench_pipeline.freshness import Key
 from spanbench_pipeline.measures.backlog import backlog
@@ -43,7 +44,7 @@ def stages(experiment: Experiment, project: Project) -> list[Stage]:
     deps += [(corpus, "chunks", chunker) for chunker in experiment.chunkers]
     deps += [(corpus, t, c.slug) for c in experiment.configurations for t in PER_CONFIG]
     models = {s.name: embeddings.model_params(s, project) for s in _models(experiment)}
-    provenance = _provenance(experiment, models)
+    provenance = {**open_source(experiment, project).drawn(), **_provenance(experiment, models)}
     return [
         Stage(
             key=(corpus, "reports"),
@@ -91,7 +92,7 @@ def _provenance(experiment: Experiment, models: dict[str, dict[str, Any]]) -> di
 def _compute(experiment: Experiment, provenance: dict[str, str], reader: Reader) -> Outcome:
     baseline = reader.options["baseline"] or experiment.baseline
     inputs = _inputs(experiment, reader, baseline, provenance)
-    files = _files(experiment, inputs)
+    files = _files(experiment, inputs, baseline)
     folder = reader.project.reports / experiment.corpus
     for name, content in files.items():
         warehouse.write_bytes(folder / name, content)
@@ -113,7 +114,13 @@ def _inputs(
 ) -> ReportInputs:
     single = {name: reader.table(name) for name in SINGLE}
     many = {name: reader.all(name) for name in PER_CONFIG}
-    try:
+    measured = {
+        row["config"] for row in single["configs"].to_pylist() if row["state"] == warehouse.MEASURED
+    }
+    if baseline not in measured and baseline != experiment.baseline:
+        raise InputError(f"the baseline {baseline!r} was not measured; choose another")
+    found = None
+    if baseline in measured:
         found = backlog(
             experiment,
             many["failure_labels"],
@@ -121,8 +128,6 @@ def _inputs(
             single["config_metrics"],
             baseline,
         )
-    except NotMeasured as why:
-        raise InputError(f"{why}: choose another baseline (spanbench report --baseline)") from why
     return ReportInputs(
         **single,
         **many,
@@ -133,12 +138,12 @@ def _inputs(
     )
 
 
-def _files(experiment: Experiment, inputs: ReportInputs) -> dict[str, bytes]:
+def _files(experiment: Experiment, inputs: ReportInputs, baseline: str) -> dict[str, bytes]:
     """Name below the corpus's folder -> content."""
     files: dict[str, str] = {}
     reports = {
         "developer": developer.developer(experiment, inputs),
-        "client": client.client(experiment, inputs, inputs.backlog.baseline),
+        "client": client.client(experiment, inputs, baseline),
     }
     for name, report in reports.items():
         files[f"{name}.md"] = markdown.render(report)

@@ -132,8 +132,8 @@ def _failures(done: Any, stages: Mapping[Key, Stage]) -> list[Failure]:
     found = []
     for event in done.filter_events(lambda e: e.is_step_failure):
         error = event.step_failure_data.error
-        while error.cause is not None:
-            error = error.cause
+        # Dagster wraps what a stage raised; what that in turn was raised from is for the traceback.
+        error = error.cause or error
         if error.cls_name == "DagsterAssetCheckFailedError":
             continue
         message = error.message.split(": ", 1)[-1].strip()

@@ -27,8 +27,8 @@ def sql(project: Project, query: str, shape: str, output: Path | None) -> None:
     graph = graphs.build(project)
     connection = warehouse.connect(views.files(project, graph.stages))
     try:
-        answer = connection.execute(query)
-        result = answer.to_arrow_table() if answer.description else None
+        answer = connection.sql(query)
+        result = None if answer is None else answer.to_arrow_table()
     except duckdb.Error as error:
         raise InputError(f"SQL: {error}") from error
     if result is None or not result.num_columns:

@@ -31,7 +31,8 @@ def _corpus(corpus: str, runner: Runner) -> str:
     total = len(runner.nodes)
     if not stale:
         return f"{corpus}: all {total} assets are up to date"
-    if len(stale) == total and all(why == ["never materialized"] for why in stale.values()):
+    own = [key for key in runner.nodes if key[0] == corpus]
+    if all(stale.get(key) == ["never materialized"] for key in own):
         return f"{corpus}: never run ({total} assets); spanbench run {corpus}"
     waiting = total - len(stale) - len(freshness.settled(runner.nodes, stale))
     width = max(len(name(key)) for key in stale)

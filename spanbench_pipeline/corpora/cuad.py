@@ -124,6 +124,14 @@ class CuadSource:
             SourceFile(MEMBER, "member", record.member_bytes, record.member_sha256, record.note),
         ]
 
+    def drawn(self) -> dict[str, str]:
+        """The sampling's size and seed; see ``source.Source``."""
+        sampling = self.sampling
+        if sampling.n_documents is None:
+            return {"sampling": "none: every document and eligible query"}
+        size = f"{sampling.n_documents} documents, {sampling.n_queries} queries"
+        return {"sampling": size, "sampling seed": str(sampling.seed)}
+
     def read(self) -> tuple[list[Document], list[Query]]:
         """The sampled documents and queries; see ``source.Source``."""
         record = self._record()

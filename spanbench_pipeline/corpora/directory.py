@@ -44,6 +44,10 @@ class DirectorySource:
     max_documents: int = MAX_DOCUMENTS
     max_bytes: int = MAX_BYTES
 
+    def drawn(self) -> dict[str, str]:
+        """Nothing is drawn; see ``source.Source``."""
+        return {"sampling": "none: every document and query"}
+
     def files(self) -> list[SourceFile]:
         """Documents by name, then queries and metadata; see ``source.Source``."""
         found = [("document", path) for path in self.listed()]

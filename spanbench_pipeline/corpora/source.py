@@ -49,6 +49,10 @@ class Source(Protocol):
         """
         ...
 
+    def drawn(self) -> Mapping[str, str]:
+        """How documents and queries were drawn at random, for reports: name -> value."""
+        ...
+
     def read(self) -> tuple[list[Document], list[Query]]:
         """Documents and queries, not yet held to the invariants of ``evalset.assemble``.
 

@@ -6,7 +6,7 @@ of them concerns only the configurations that use it.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -16,8 +16,8 @@ from spanbench_pipeline import tables
 from spanbench_pipeline.retrieval.lists import Floats, Ints, Lists, collect
 
 Fuse = Callable[[Lists, Lists], Lists]
-Rerank = Callable[[str, Sequence[str]], Any]
-"""(query, texts of its candidates) -> one finite score a text, higher is better."""
+Rerank = Callable[[int, Ints], Any]
+"""(row of the queries table, rows of the chunks table) -> one finite score a chunk, best highest."""
 
 
 def rank(
@@ -30,18 +30,17 @@ def rank(
     bm25: Lists | None = None,
     fuse: Fuse | None = None,
     rerank: Rerank | None = None,
-    texts: Sequence[str] = (),
 ) -> pa.Table:
     """The ``rankings`` table: the final list of each query, with the rank each channel gave.
 
     One of ``dense`` and ``bm25`` is the ranking, or both with ``fuse``; ``rerank`` then reorders
-    each list as a whole and needs ``texts``, those of all chunks in chunk order. Lists come cut at
-    the experiment's depth. A query with an empty list has no rows.
+    each list as a whole. Lists come cut at the experiment's depth. A query with an empty list has
+    no rows.
     """
     candidates, fused = _candidates(dense, bm25, fuse)
     final = candidates
     if rerank is not None:
-        final = reordered(candidates, queries["query"].to_pylist(), texts, rerank)
+        final = reordered(candidates, rerank)
     row = pa.array(final.row)
     columns = {
         "corpus": [corpus] * len(row),
@@ -57,17 +56,17 @@ def rank(
     return tables.from_columns("rankings", columns | {c: chunks[c].take(row) for c in copied})
 
 
-def reordered(lists: Lists, queries: Sequence[str], texts: Sequence[str], rerank: Rerank) -> Lists:
+def reordered(lists: Lists, rerank: Rerank) -> Lists:
     """Each list sorted by the score that ``rerank`` gives; ties keep their order.
 
-    Raises ValueError where it does not give one finite score a text.
+    Raises ValueError where it does not give one finite score a row.
     """
     found: list[tuple[int, Ints, Floats]] = []
     for query, part in lists.by_query():
         rows = lists.row[part]
-        scores = np.asarray(rerank(queries[query], [texts[r] for r in rows]), dtype=np.float64)
+        scores = np.asarray(rerank(query, rows), dtype=np.float64)
         if scores.shape != rows.shape or not np.isfinite(scores).all():
-            raise ValueError(f"the reranker gave no finite score a text for {queries[query]!r}")
+            raise ValueError(f"the reranker gave no finite score a chunk for query row {query}")
         order = np.argsort(-scores, kind="stable")
         found.append((query, rows[order], scores[order]))
     return collect(found)

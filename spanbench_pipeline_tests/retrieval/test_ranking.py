@@ -61,9 +61,9 @@ def test_two_channels_keep_the_rank_each_gave():
 def test_a_reranker_reorders_the_whole_list_and_ties_keep_their_order():
     asked = []
 
-    def by_length(query, texts):
-        asked.append((query, list(texts)))
-        return [float(len(text)) for text in texts]
+    def by_length(query, rows):
+        asked.append((query, rows.tolist()))
+        return [float(len(TEXTS[row])) for row in rows]
 
     found = ranking.rank(
         **NAMES,
@@ -71,9 +71,12 @@ def test_a_reranker_reorders_the_whole_list_and_ties_keep_their_order():
         bm25=builders.lists([3, 0]),
         fuse=FUSE,
         rerank=by_length,
-        texts=TEXTS,
     )
-    assert asked == [("tax", ["Tax", "Tax law", "Term"]), ("law", ["Tax law", "Survival"])]
+    assert [query for query, _ in asked] == [0, 2]
+    assert [[TEXTS[row] for row in rows] for _, rows in asked] == [
+        ["Tax", "Tax law", "Term"],
+        ["Tax law", "Survival"],
+    ]
     assert brief(found, "query_id", "rank", "chunk_id", "score", "fused_rank") == [
         ("q001", 1, "B:lines:0", 7.0, 2),
         ("q001", 2, "A:lines:1", 4.0, 3),
@@ -84,8 +87,7 @@ def test_a_reranker_reorders_the_whole_list_and_ties_keep_their_order():
     level = ranking.rank(
         **NAMES,
         dense=builders.lists([4, 0, 3, 1]),
-        rerank=lambda query, texts: np.zeros(len(texts), np.float32),
-        texts=TEXTS,
+        rerank=lambda _, rows: np.zeros(len(rows), np.float32),
     )
     assert level["chunk_id"].to_pylist() == ["B:lines:1", "A:lines:0", "B:lines:0", "A:lines:1"]
     assert level["dense_rank"].to_pylist() == [1, 2, 3, 4]
@@ -96,17 +98,15 @@ def test_reranker_ties_keep_their_order_in_a_long_list():
     order = random.Random(3).sample(range(60), 60)
     found = ranking.reordered(
         builders.lists(order),
-        ["any"],
-        [str(i % 2) for i in range(60)],
-        lambda _, texts: [float(text) for text in texts],
+        lambda _, rows: rows % 2,
     )
     assert found.row.tolist() == [r for r in order if r % 2] + [r for r in order if r % 2 == 0]
 
 
 @pytest.mark.parametrize("scores", [[1.0], [1.0, np.nan], [[1.0], [2.0]]])
 def test_a_reranker_without_one_finite_score_a_text_is_an_error(scores):
-    with pytest.raises(ValueError, match="no finite score a text for 'tax'"):
-        ranking.rank(**NAMES, dense=builders.lists([0, 1]), rerank=lambda *_: scores, texts=TEXTS)
+    with pytest.raises(ValueError, match="no finite score a chunk for query row 0"):
+        ranking.rank(**NAMES, dense=builders.lists([0, 1]), rerank=lambda *_: scores)
 
 
 def test_channels_and_fusion_must_fit():

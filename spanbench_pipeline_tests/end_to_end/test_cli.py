@@ -1,0 +1,202 @@
+"""Commands, messages and exit codes, as a person meets them."""
+
+from __future__ import annotations
+
+import io
+import json
+import subprocess
+import sys
+from pathlib import Path
+
+import duckdb
+import pyarrow.parquet as pq
+import pytest
+
+from spanbench_pipeline import __version__, cli
+from spanbench_pipeline_tests.end_to_end.conftest import BM25_ONLY, CHECKOUT, write_corpus
+
+
+@pytest.fixture(scope="module")
+def home(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A home with the BM25-only corpus ``small`` registered and run."""
+    folder = tmp_path_factory.mktemp("home")
+    given = folder / "given"
+    write_corpus(given)
+    (folder / "experiments").mkdir()
+    (folder / "experiments" / "small.toml").write_text(
+        BM25_ONLY.format(corpus="small", documents=given / "docs", queries=given / "queries.jsonl")
+    )
+    assert cli.main(["--home", str(folder), "run", "small"]) == 0
+    return folder
+
+
+def call(home: Path, *arguments: str) -> subprocess.CompletedProcess[str]:
+    """The command as a process of its own."""
+    return subprocess.run(
+        [sys.executable, "-m", "spanbench_pipeline.cli", "--home", str(home), *arguments],
+        capture_output=True,
+        text=True,
+        cwd=CHECKOUT,
+        timeout=300,
+    )
+
+
+def listing(folder: Path) -> dict[str, bytes]:
+    """Every file below a folder with its content, Dagster's own state apart."""
+    return {
+        p.relative_to(folder).as_posix(): p.read_bytes()
+        for p in sorted(folder.rglob("*"))
+        if p.is_file() and "dagster" not in p.parts
+    }
+
+
+def test_version_and_help(capsys: pytest.CaptureFixture[str]):
+    for arguments in (["--version"], ["--help"], ["run", "--help"]):
+        with pytest.raises(SystemExit) as stop:
+            cli.main(arguments)
+        assert stop.value.code == 0
+    printed = capsys.readouterr().out
+    assert f"spanbench {__version__}" in printed
+    assert "exit codes" in printed
+    assert "spanbench adapt" in printed
+
+
+def test_a_second_run_says_that_there_is_nothing_to_do(home: Path):
+    before = listing(home)
+    done = call(home, "run", "small")
+    assert done.returncode == 0, done.stderr
+    assert "nothing to do" in done.stdout
+    assert "clause + bm25" in done.stdout
+    assert "texts encoded" not in done.stdout
+    assert done.stderr == ""
+    assert listing(home) == before
+
+
+def test_status_says_why(home: Path, capsys: pytest.CaptureFixture[str]):
+    assert cli.main(["--home", str(home), "status", "small"]) == 0
+    assert "up to date" in capsys.readouterr().out
+    path = home / "parquet" / "small" / "chunks" / "naive.parquet"
+    kept = path.read_bytes()
+    path.unlink()
+    assert cli.main(["--home", str(home), "status"]) == 0
+    shown = capsys.readouterr().out
+    assert "small/chunks/naive  its file is missing" in shown
+    assert "sample: never run" in shown
+    path.write_bytes(kept)
+
+
+def test_json_is_one_array_and_nothing_else(home: Path):
+    done = call(home, "sql", "SELECT query_id, filters FROM queries", "--format", "json")
+    assert done.returncode == 0, done.stderr
+    assert done.stderr == ""
+    rows = json.loads(done.stdout)
+    assert rows == [{"query_id": f"q{i}", "filters": {}} for i in (1, 2, 3)]
+
+
+def test_formats_hold_the_same_rows(home: Path, capsysbinary, tmp_path: Path):
+    query = "SELECT query_id, rank, score FROM rankings WHERE config = 'naive + bm25'"
+    shown = {}
+    for shape in ("table", "csv", "json", "parquet"):
+        assert cli.main(["--home", str(home), "sql", query, "--format", shape]) == 0
+        shown[shape] = capsysbinary.readouterr().out
+    rows = json.loads(shown["json"])
+    assert rows
+    assert pq.read_table(io.BytesIO(shown["parquet"])).to_pylist() == rows
+    assert len(shown["csv"].splitlines()) == len(rows) + 1
+    assert len(shown["table"].splitlines()) == len(rows) + 2
+    target = tmp_path / "out.csv"
+    arguments = ["sql", query, "--format", "csv", "--output", str(target)]
+    assert cli.main(["--home", str(home), *arguments]) == 0
+    assert target.read_bytes() == shown["csv"]
+
+
+def test_the_duckdb_file_holds_the_same_views(home: Path):
+    with duckdb.connect(str(home / "spanbench.duckdb"), read_only=True) as connection:
+        count = connection.execute("SELECT count(*) FROM query_metrics").fetchall()
+    assert count == [(2 * 3 * 6,)]
+
+
+def test_wrong_sql_is_wrong_input(home: Path, capsys: pytest.CaptureFixture[str]):
+    assert cli.main(["--home", str(home), "sql", "SELECT nothing FROM configs"]) == 2
+    assert "nothing" in capsys.readouterr().err
+    assert cli.main(["--home", str(home), "sql"]) == 2
+    assert "one of the two" in capsys.readouterr().err
+
+
+def test_reports_for_another_baseline(home: Path, capsys: pytest.CaptureFixture[str]):
+    assert cli.main(["--home", str(home), "report", "small"]) == 0
+    assert "baseline naive + bm25" in capsys.readouterr().out
+    arguments = ["--home", str(home), "report", "small", "--baseline"]
+    assert cli.main([*arguments, "clause + bm25"]) == 0
+    shown = capsys.readouterr().out
+    assert "baseline clause + bm25" in shown
+    client = (home / "reports" / "small" / "client.md").read_text()
+    assert "clause + bm25" in client
+    assert cli.main([*arguments, "clause + bm26"]) == 2
+    assert "did you mean 'clause + bm25'" in capsys.readouterr().err
+    assert cli.main([*arguments, "naive + bm25"]) == 0
+
+
+def test_unknown_corpus_names_the_nearest(home: Path, capsys: pytest.CaptureFixture[str]):
+    assert cli.main(["--home", str(home), "run", "smal"]) == 2
+    assert "did you mean 'small'" in capsys.readouterr().err
+
+
+def test_a_corpus_that_was_not_fetched_says_how(home: Path, capsys: pytest.CaptureFixture[str]):
+    before = listing(home)
+    assert cli.main(["--home", str(home), "run", "cuad"]) == 2
+    assert "spanbench fetch cuad" in capsys.readouterr().err
+    assert listing(home) == before
+
+
+def test_a_failed_check_is_exit_code_1_and_an_unexpected_error_3(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+):
+    from spanbench_pipeline.measures import aggregate, invariants
+
+    write_corpus(tmp_path / "given")
+    (tmp_path / "experiments").mkdir()
+    text = BM25_ONLY.format(
+        corpus="own",
+        documents=tmp_path / "given" / "docs",
+        queries=tmp_path / "given" / "queries.jsonl",
+    )
+    (tmp_path / "experiments" / "own.toml").write_text(text)
+    with monkeypatch.context() as patched:
+        patched.setattr(invariants, "repeated_chunks", lambda _: [{"query_id": "q1"}])
+        assert cli.main(["--home", str(tmp_path), "run", "own"]) == 1
+    message = capsys.readouterr().err
+    assert "own/rankings/clause_bm25: no_duplicate_chunks" in message
+    assert "Traceback" not in message
+    with monkeypatch.context() as patched:
+        patched.setattr(aggregate, "config_metrics", lambda *_: 1 / 0)
+        assert cli.main(["--home", str(tmp_path), "run", "own"]) == 3
+    message = capsys.readouterr().err
+    assert "ZeroDivisionError" in message
+    assert "Traceback" not in message
+    assert "ZeroDivisionError" in (tmp_path / "traceback.txt").read_text()
+    assert cli.main(["--home", str(tmp_path), "run", "own"]) == 0
+
+
+@pytest.mark.parametrize(
+    ("line", "message"),
+    [
+        ('{"query": "x", "doc_id": "alpha", "gold_texts": ["Recital."]}', "60"),
+        ('{"query": "x", "doc_id": "gamma", "gold_texts": ["a"]}', "gamma"),
+        ('{"query": "x", "doc_id": "alpha", "gold_spans": [[0, 99999]]}', "99999"),
+        ('{"query": "x", "doc_id": "alpha"', "line 1"),
+    ],
+)
+def test_bad_queries_are_refused_and_nothing_is_written(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], line: str, message: str
+):
+    write_corpus(tmp_path / "given")
+    queries = tmp_path / "given" / "bad.jsonl"
+    queries.write_text(line + "\n")
+    home = tmp_path / "home"
+    arguments = ["adapt", "--docs", str(tmp_path / "given" / "docs"), "--queries", str(queries)]
+    assert cli.main(["--home", str(home), *arguments, "--name", "own"]) == 2
+    shown = capsys.readouterr().err
+    assert message in shown
+    assert shown.count("\n") == 1
+    assert not home.exists()
