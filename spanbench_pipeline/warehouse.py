@@ -120,7 +120,8 @@ def view_statements(files: Mapping[str, Sequence[Path]]) -> list[str]:
 
 def views_digest(files: Mapping[str, Sequence[Path]], parquet: Path) -> str:
     """A hash of what the views say, free of where the home lies."""
-    text = "\n".join(view_statements(files)).replace(str(parquet), "")
+    below = {name: [path.relative_to(parquet) for path in paths] for name, paths in files.items()}
+    text = "\n".join(view_statements(below))
     return hashlib.sha256(text.encode()).hexdigest()
 
 

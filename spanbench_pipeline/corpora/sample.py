@@ -1,7 +1,8 @@
 """The bundled corpus and its generator: made-up contracts, and questions whose answers are known.
 
-Every contract is put together from the clauses of :mod:`sample_text` around the facts of
-:mod:`sample_deals` in one of the layouts of :mod:`sample_layout`. Where an answer stands is noted
+Every contract is put together from the clauses of :mod:`sample_text` (by
+:mod:`sample_contract`) around the facts of :mod:`sample_deals`, in one of the layouts of
+:mod:`sample_layout`. Where an answer stands is noted
 while it is written. The same arguments give the same bytes on every machine; the defaults give
 ``data/sample``::
 
@@ -20,54 +21,18 @@ from pathlib import Path
 from typing import Any
 
 from spanbench_pipeline.corpora import sample_text as wording
-from spanbench_pipeline.corpora.sample_deals import Deal, deals, pick, shuffled, stream
-from spanbench_pipeline.corpora.sample_layout import (
-    CHOICE,
-    STYLES,
-    Builder,
-    Mark,
-    paragraphs,
-)
+from spanbench_pipeline.corpora.sample_contract import Contract, contract
+from spanbench_pipeline.corpora.sample_deals import deals, pick, shuffled, stream
+from spanbench_pipeline.corpora.sample_layout import Mark
 from spanbench_pipeline.errors import InputError
 
 DOCUMENTS, QUERIES, SEED = 14, 60, 42
 """The bundled corpus."""
 
-REWRITTEN = 0.15
-"""Share of clauses that a later version words anew."""
-
-BURIED, AGAIN = 0.2, 0.7
-"""Shares of clauses without a title of their own, and with a second provision among the special
-conditions (where there is one)."""
-
-RIDERS = 5
-"""A clause has fewer than so many sentences beside its own, as long as there are any left."""
-
-LEFT_OVER = 4
-"""Most sentences in the section that collects what no clause took."""
-
-ROOM = (6_500, 10_500)
-"""Characters of clause templates in one contract; what stands around them has about as many."""
-
-FILTERED_AMONG_VERSIONS, FILTERED_ALONE = 0.45, 0.15
 FILTERS = (("entity", "version"), ("effective_date",), ("entity",), ("entity", "version"))
-"""Share of queries that declare filters, and on what."""
-
-FRONT = """This TITLE (this “Agreement”) is made as of {date} between {A} (the “{a}”) and {B} (the
-“{b}”), each a “party” and together the “parties”."""
-REPLACES = """It takes the place of version VERSION.0 of the same agreement, whose terms end on the
-day before; what was performed under them is not touched."""
-SIGNATURES = """IN WITNESS WHEREOF the parties have had this Agreement signed by persons who are
-authorised to do so, with effect from {date}."""
-
-
-@dataclass(frozen=True)
-class Contract:
-    """A generated document: its deal, its text, and what in it answers which questions."""
-
-    deal: Deal
-    text: str
-    marks: Sequence[Mark]
+EVERY = 3
+"""Every third query declares filters, on these fields in turn. An entity alone leaves several
+documents: versions of one agreement, and other agreements of that party."""
 
 
 @dataclass(frozen=True)
@@ -78,13 +43,11 @@ class Corpus:
     queries: Sequence[dict[str, Any]]
 
 
-def generate(
-    *, documents: int = DOCUMENTS, queries: int = QUERIES, seed: int = SEED
-) -> Corpus:
+def generate(*, documents: int = DOCUMENTS, queries: int = QUERIES, seed: int = SEED) -> Corpus:
     """A corpus of any size; InputError where so few documents do not answer so many queries."""
     if documents < 1 or queries < 1:
         raise InputError(f"{documents} documents and {queries} queries: both must be at least 1")
-    contracts = [_contract(deal, seed) for deal in deals(documents, seed)]
+    contracts = [contract(deal, seed) for deal in deals(documents, seed)]
     return Corpus(contracts, _queries(contracts, queries, seed))
 
 
@@ -112,225 +75,76 @@ def write(corpus: Corpus, folder: Path) -> None:
     (folder / "metadata.json").write_bytes(data.encode("utf-8"))
 
 
-def _contract(deal: Deal, seed: int) -> Contract:
-    return _Writer(deal, seed).contract()
-
-
-class _Writer:
-    """Writes one contract from front page to signatures."""
-
-    def __init__(self, deal: Deal, seed: int) -> None:
-        self.deal = deal
-        self.seed = seed
-        self.page = Builder(STYLES[deal.agreement % len(STYLES)])
-        self.outline = self.stream("outline")
-        self.texts = self._chosen_texts()
-
-    def stream(self, *key: object) -> Any:
-        return stream(self.seed, self.deal.agreement, *key)
-
-    def contract(self) -> Contract:
-        self._front()
-        self._definitions()
-        titles = {key: pick(self.stream(key), t) for key, t in wording.ARTICLES.items()}
-        self._guide(titles)
-        for key, title in titles.items():
-            self.page.article(title)
-            self._article(key)
-        self._special_conditions()
-        self._schedule()
-        self._signatures()
-        return Contract(self.deal, self.page.text, tuple(self.page.marks))
-
-    def _chosen_texts(self) -> dict[str, str]:
-        """Clause key -> template, as many clauses as the contract's length has room for."""
-        room = ROOM[0] + self.outline.random() * (ROOM[1] - ROOM[0])
-        chosen: dict[str, str] = {}
-        for key in shuffled(self.outline, [k for k, c in wording.CLAUSES.items() if c.texts]):
-            clause = wording.CLAUSES[key]
-            longest = max(map(len, clause.texts)) + len(clause.again or "")
-            if longest <= room:
-                room -= longest
-                chosen[key] = pick(self._wording_of(key), clause.texts)
-        return chosen
-
-    def _wording_of(self, key: str) -> Any:
-        """What decides a clause's wording: its agreement, and in some later versions the version.
-
-        Every version looks at its own dice only, so a clause may come back to its first wording.
-        """
-        version = self.deal.version
-        anew = version > 1 and self.stream("rewrite", version, key).random() < REWRITTEN
-        return self.stream("wording", key, version if anew else 1)
-
-    def _fill(self, key: str, template: str) -> list[str]:
-        """A template's paragraphs, facts filled in and choices made."""
-        rng = self.stream("choices", key)
-        text = CHOICE.sub(lambda m: pick(rng, m.group(1).split("|")), template)
-        return paragraphs(text.format_map(self.deal.slots))
-
-    def _say(self, name: str, template: str) -> None:
-        self.page.paragraphs(self._fill(name, template))
-
-    def _front(self) -> None:
-        page, deal = self.page, self.deal
-        page.raw(f"{deal.title.upper()}\n\n")
-        self._say("front", FRONT.replace("TITLE", deal.title))
-        if deal.version > 1:
-            page.raw("\n\n")
-            self._say("replaces", REPLACES.replace("VERSION", str(deal.version - 1)))
-        recitals = shuffled(self.stream("recitals"), wording.RECITALS)[:4]
-        whereas = self.outline.random() < 0.5
-        for letter, recital in zip("ABCD", recitals, strict=True):
-            page.raw("\n\nWHEREAS, the" if whereas else f"\n\n({letter})\tThe")
-            page.raw(" ")
-            self._say("recital", recital)
-
-    def _definitions(self) -> None:
-        self.page.article("Definitions")
-        chosen = shuffled(self.stream("definitions"), wording.DEFINITIONS)[:11]
-        for definition in sorted(chosen):
-            self.page.raw("\n\n" + self.page.style.indent)
-            self._say("definition", definition)
-
-    def _guide(self, titles: Mapping[str, str]) -> None:
-        self.page.article("Guide to this Agreement")
-        for key, title in titles.items():
-            self.page.section(f"On {title}")
-            self.page.paragraphs([wording.GUIDE[key].format(title=title)])
-
-    def _article(self, article: str) -> None:
-        """An article's clauses in random order, boilerplate between them, and what is left over."""
-        rng = self.stream("article", article)
-        keys = [k for k in self.texts if wording.CLAUSES[k].article == article]
-        items: list[Any] = [*keys, *(f for f in wording.FILLERS if f[0] == article)]
-        riders = shuffled(rng, wording.RIDERS[article])
-        for number, item in enumerate(shuffled(rng, items)):
-            if isinstance(item, str):
-                mine = [riders.pop() for _ in range(int(rng.random() * RIDERS)) if riders]
-                self._clause(item, mine, buried=number > 0 and rng.random() < BURIED)
-            else:
-                self.page.section(item[1])
-                self._say(item[1], item[2])
-        if riders:
-            self.page.section(pick(rng, wording.PROCEDURE))
-            self._say("procedure", " ".join(riders[:LEFT_OVER]))
-
-    def _clause(self, key: str, riders: Sequence[str], *, buried: bool) -> None:
-        """A clause under its title, or ``buried``: as a further paragraph of what came before."""
-        rng = self._wording_of(key)
-        texts = self._fill(key, self.texts[key])
-        for rider in riders:
-            said = self._fill(key, rider)[0]
-            if rng.random() < 0.5:
-                texts[0] = f"{said} {texts[0]}"
-            else:
-                texts[-1] = f"{texts[-1]} {said}"
-        if buried:
-            self.page.raw("\n\n" + self.page.style.indent)
-        else:
-            self.page.section(pick(rng, wording.CLAUSES[key].titles))
-        self.page.paragraphs(texts, key)
-
-    def _special_conditions(self) -> None:
-        self.page.article("Special Conditions")
-        for key in shuffled(self.stream("special"), list(self.texts)):
-            clause = wording.CLAUSES[key]
-            if clause.again and self.stream("again", key).random() < AGAIN:
-                self.page.section(clause.again_title.format_map(self.deal.slots))
-                self.page.paragraphs(self._fill(key, clause.again), key, "again")
-
-    def _schedule(self) -> None:
-        item = self.deal.item
-        self.page.article(f"Schedule of {item}s")
-        templates = wording.ENTRIES[item]
-        for entry in self.deal.entries:
-            rng = self.stream("entry", entry)
-            few, many = str(2 + int(rng.random() * 18)), str(30 + 5 * int(rng.random() * 14))
-            text = pick(rng, templates).format(entry=entry, few=few, many=many, **self.deal.slots)
-            self.page.section(f"{item} {entry}")
-            self.page.paragraphs([text], entry)
-
-    def _signatures(self) -> None:
-        self.page.raw("\n\n")
-        self._say("signatures", SIGNATURES)
-        for role, person in (("A", "person_a"), ("B", "person_c")):
-            party, name = self.deal.slots[role], self.deal.slots[person]
-            self.page.raw(f"\n\n{party}\n\nBy:\t______________________\nName:\t{name}")
-        self.page.raw("\n")
-
-
 def _queries(contracts: Sequence[Contract], count: int, seed: int) -> list[dict[str, Any]]:
-    """``count`` queries: document after document gives one, of the type used least so far."""
-    asked: list[list[dict[str, Any]]] = [[] for _ in contracts]
-    open_ = [_candidates(c, seed) for c in contracts]
-    possible = sum(map(len, open_))
+    """``count`` queries as lines of ``queries.jsonl``, in order of their documents."""
+    candidates = [_candidates(c, seed) for c in contracts]
+    possible = sum(map(len, candidates))
     if count > possible:
         raise InputError(
             f"{len(contracts)} documents answer {possible} queries, not {count}; ask for more "
             "documents or fewer queries"
         )
-    used: Counter[str] = Counter()
+    metadata = {c.deal.doc_id: c.deal.metadata for c in contracts}
+    width = max(3, len(str(count)))
+    lines = []
+    for number, query in enumerate(_chosen(candidates, count)):
+        if number % EVERY == 0:
+            fields = FILTERS[number // EVERY % len(FILTERS)]
+            query["filters"] = {name: metadata[query["doc_id"]][name] for name in fields}
+        lines.append({"query_id": f"q{number + 1:0{width}d}", **query})
+    return lines
+
+
+def _chosen(candidates: Sequence[list[dict[str, Any]]], count: int) -> list[dict[str, Any]]:
+    """Round after round, each document gives a query of the clause type asked about least.
+
+    A document repeats a type only when it has no other; ties: the document's own order.
+    """
+    chosen: list[list[dict[str, Any]]] = [[] for _ in candidates]
+    here = [Counter[str]() for _ in candidates]
+    overall = Counter[str]()
     left = count
     while left:
-        for mine, candidates in zip(asked, open_, strict=True):
-            if candidates and left:
-                here = Counter(q["clause_type"] for q in mine)
-                best = min(
-                    candidates, key=lambda q: (here[q["clause_type"]], used[q["clause_type"]])
-                )
-                candidates.remove(best)
-                mine.append(best)
-                used[best["clause_type"]] += 1
-                left -= 1
-    flat = [q for mine in asked for q in mine]
-    width = max(3, len(str(count)))
-    return [{"query_id": f"q{n:0{width}d}", **q} for n, q in enumerate(flat, 1)]
+        for mine, open_, asked in zip(chosen, candidates, here, strict=True):
+            if not open_ or not left:
+                continue
+            types = [q["clause_type"] for q in open_]
+            best = min(range(len(open_)), key=lambda i: (asked[types[i]], overall[types[i]]))
+            mine.append(open_.pop(best))
+            asked[types[best]] += 1
+            overall[types[best]] += 1
+            left -= 1
+    return [query for mine in chosen for query in mine]
 
 
-def _candidates(contract: Contract, seed: int) -> list[dict[str, Any]]:
+def _candidates(document: Contract, seed: int) -> list[dict[str, Any]]:
     """All that can be asked of a contract, in random order."""
-    deal = contract.deal
-    found = []
+    deal, found = document.deal, []
     for key, clause in wording.CLAUSES.items():
         for question in clause.questions:
-            marks = [
-                m for m in contract.marks if m.key == key and question.place in (None, m.place)
-            ]
+            marks = [m for m in document.marks if m.key == key]
+            marks = [m for m in marks if question.place in (None, m.place)]
             if marks:
-                found.append(_query(contract, clause.name, question.text, marks, deal.slots))
+                found.append(_query(document, clause.name, question.text, marks, deal.slots))
     for entry in deal.entries:
-        marks = [m for m in contract.marks if m.key == entry]
+        marks = [m for m in document.marks if m.key == entry]
         text = pick(stream(seed, deal.doc_id, entry), wording.ENTRY_QUESTIONS)
         slots = {"item": deal.item.lower(), "entry": entry}
-        found.append(_query(contract, "Schedule Entry", text, marks, slots))
-    rng = stream(seed, deal.doc_id, "queries")
-    mixed = shuffled(rng, found)
-    for query in mixed:
-        query["filters"] = _filters(deal, rng.random(), rng.random())
-    return [{k: v for k, v in q.items() if v} for q in mixed]
+        found.append(_query(document, "Schedule Entry", text, marks, slots))
+    return shuffled(stream(seed, deal.doc_id, "queries"), found)
 
 
 def _query(
-    contract: Contract, name: str, text: str, marks: Sequence[Mark], slots: Any
+    document: Contract, name: str, text: str, marks: Sequence[Mark], slots: Mapping[str, str]
 ) -> dict[str, Any]:
     return {
         "query": text.format_map(slots),
-        "doc_id": contract.deal.doc_id,
+        "doc_id": document.deal.doc_id,
         "clause_type": name,
-        "filters": {},
         "gold_spans": [
-            {"start": m.start, "end": m.end, "text": contract.text[m.start : m.end]} for m in marks
+            {"start": m.start, "end": m.end, "text": document.text[m.start : m.end]} for m in marks
         ],
     }
-
-
-def _filters(deal: Deal, chance: float, which: float) -> dict[str, str]:
-    """None for most queries; else fields that tell the document from its other versions, or not."""
-    if chance >= (FILTERED_AMONG_VERSIONS if deal.siblings > 1 else FILTERED_ALONE):
-        return {}
-    fields = FILTERS[int(which * len(FILTERS))] if deal.siblings > 1 else ("entity",)
-    return {name: deal.metadata[name] for name in fields}
 
 
 def main(arguments: Sequence[str] | None = None) -> int:

@@ -148,10 +148,15 @@ REGIONS: tuple[str, ...] = (
 )  # fmt: skip
 
 UNITS = (
-    "zero one two three four five six seven eight nine ten eleven twelve thirteen fourteen fifteen "
-    "sixteen seventeen eighteen nineteen"
-).split()
-TENS = "zero ten twenty thirty forty fifty sixty seventy eighty ninety".split()
+    "zero", "one", "two", "three", "four", "five", "six", "seven", "eight", "nine", "ten",
+    "eleven", "twelve", "thirteen", "fourteen", "fifteen", "sixteen", "seventeen", "eighteen",
+    "nineteen",
+)  # fmt: skip
+TENS = (
+    "zero", "ten", "twenty", "thirty", "forty", "fifty", "sixty", "seventy", "eighty", "ninety",
+)  # fmt: skip
+UNDECOMPOSED = str.maketrans("øłđ", "old")
+"""Letters whose stroke is no accent that Unicode could take off."""
 
 COUNTS: dict[str, tuple[int, ...]] = {
     "term_years": (2, 3, 4, 5, 6, 7, 8, 10),
@@ -351,6 +356,6 @@ def spelled(number: int) -> str:
 
 
 def _ascii(text: str) -> str:
-    plain = text.lower().translate(str.maketrans({"ø": "o", "ł": "l", "æ": "ae"}))
+    plain = text.lower().translate(UNDECOMPOSED)
     folded = unicodedata.normalize("NFKD", plain).encode("ascii", "ignore").decode()
     return re.sub(r"[^a-z0-9]+", "-", folded).strip("-")

@@ -39,7 +39,8 @@ class Style:
 
 STYLES: tuple[Style, ...] = (
     Style("\n\n{pad}ARTICLE {roman}\n{pad}{TITLE}", "    {n}.{m} {title}. ", indent="    "),
-    Style("\n\nSECTION {n}. {TITLE}", "Section {n}.{m} {title}. ", wrap=92, footer="\n\n{page}\n\n"),
+    Style("\n\nSECTION {n}. {TITLE}", "Section {n}.{m} {title}. ", wrap=92,
+          footer="\n\n{page}\n\n"),
     Style("\n\n{n}. {TITLE}.", "{n}.{m} {title}. ", between="   ", footer="\n{page}\n"),
     Style("\n\n{TITLE}", "{title}. ", footer="\n{page}\n"),
     Style("\n\n   {roman}. {TITLE}", "({letter}) {title}. ", wrap=88, footer="\n\n- {page} -\n\n"),
@@ -73,6 +74,7 @@ class Builder:
         self._parts: list[str] = []
         self._page, self._page_start, self._line_start = 1, 0, 0
         self._article = self._section = 0
+        self._opened: tuple[str, int] | None = None
 
     @property
     def text(self) -> str:
@@ -105,6 +107,8 @@ class Builder:
                 # In running style a clause stays on its line whatever its paragraphs.
                 self.raw("\n\n" + self.style.indent if "\n" in self.style.between else " ")
             self._words(text.split(), key, place)
+        if self._opened is not None:
+            raise ValueError(f"a mark of {self._opened[0]!r} is never closed")
 
     def _heading(self, title: str) -> dict[str, object]:
         n, m = self._article, self._section
@@ -119,22 +123,22 @@ class Builder:
         }
 
     def _words(self, words: Sequence[str], key: str, place: str) -> None:
-        opened: tuple[str, int] | None = None
         for i, word in enumerate(words):
             bare = OPENING.sub("", word).replace(">", "")
             if i:
                 self.raw(self._gap(bare))
             if found := OPENING.search(word):
-                opened = (found.group(1) or key, self.length + found.start())
+                self._opened = (found.group(1) or key, self.length + found.start())
             if ">" in word:
-                if opened is None:
-                    raise ValueError(f"mark closed but never opened at {word!r}")
-                end = self.length + OPENING.sub("", word).index(">")
-                self.marks.append(Mark(opened[0], place, opened[1], end))
-                opened = None
+                self._close(self.length + OPENING.sub("", word).index(">"), place)
             self.raw(bare)
-        if opened is not None:
-            raise ValueError(f"mark {opened[0]!r} never closed")
+
+    def _close(self, end: int, place: str) -> None:
+        if self._opened is None:
+            raise ValueError(f"a mark is closed at {end} that was never opened")
+        key, start = self._opened
+        self.marks.append(Mark(key, place, start, end))
+        self._opened = None
 
     def _gap(self, word: str) -> str:
         """What separates the next word from the text: a space, a line break or a page break."""

@@ -435,8 +435,8 @@ CLAUSES: dict[str, Clause] = {
         (
             """Orders are placed through the portal and confirmed within two (2) Business Days. <The
             {a} {shall} deliver to the {site}, unloaded and free of charges, within {lead_days} days
-            of confirmation.> The {b} looks over what arrives within ten (10) days; hidden faults
-            may be notified within ten (10) days of their discovery. <Title and risk pass on
+            of confirmation. The {b} looks over what arrives within ten (10) days; hidden faults
+            may be notified within ten (10) days of their discovery. Title and risk pass on
             signature of the delivery note.> Partial deliveries need consent.""",
             """The schedule of deliveries is agreed each quarter. <Time for delivery is
             {lead_days} days from the order, and the {goods} are made available at the {site} at
@@ -477,19 +477,19 @@ CLAUSES: dict[str, Clause] = {
         (
             """<The {a} {shall} see to it that the {system} can be used {sla_pct} per cent of each
             month>, measured at the interface to the public network. Planned maintenance on Sundays
-            before 06:00 does not count. <A month below that level earns a credit of five per cent of
-            the monthly charge for each started half per cent.> Reports show results by site and by
-            hour.""",
+            before 06:00 does not count. <A month below that level earns a credit of five per cent
+            of the monthly charge for each started half per cent.> Reports show results by site and
+            by hour.""",
             """Incidents are classed as critical, major or minor by the {b}, acting reasonably.
             <Critical ones get a reply within thirty minutes and a remedy within {fix_hours} hours;
-            major ones within two Business Days; all others with the next release.> <At least
+            major ones within two Business Days; all others with the next release. At least
             {sla_pct} per cent of incidents in a quarter {shall} meet these times.> A status page
             with a traffic light is kept up at all times.""",
         ),
         (
             Question("What availability or reaction times has the provider promised?"),
             Question("How quickly must an outage be dealt with, and what if it drags on?"),
-            Question("{sla_pct} per cent"),
+            Question("{sla_pct} per cent", "own"),
             Question("technician on the spot at the {site}", "again"),
         ),
         """<At the {site} support is staffed round the clock and a technician {shall} be on the spot
@@ -522,11 +522,11 @@ CLAUSES: dict[str, Clause] = {
         "performance",
         ("Records", "Inspection", "Books and Records"),
         (
-            """The {a} keeps complete records for seven (7) years. <On {audit_days} days' notice, and
-            not more than once a year unless there is cause for suspicion, the {b} or an accountant
-            bound to secrecy may inspect them during office hours and take extracts.> <If it turns
-            out that more than three per cent was overcharged, the {a} bears the cost of the
-            inspection> and refunds the excess with interest.""",
+            """The {a} keeps complete records for seven (7) years. <On {audit_days} days' notice,
+            and not more than once a year unless there is cause for suspicion, the {b} or an
+            accountant bound to secrecy may inspect them during office hours and take extracts. If
+            it turns out that more than three per cent was overcharged, the {a} bears the cost of
+            the inspection> and refunds the excess with interest.""",
             """Each party makes its books on this subject matter available. <An independent auditor
             chosen by the {b} may visit the {site} and other places of work {audit_days} days after
             announcing it, talk to staff and copy documents.> Findings go to both parties in draft.
@@ -620,7 +620,7 @@ CLAUSES: dict[str, Clause] = {
             <(a) The recipient {shall} keep Confidential Information secret with the care that it
             uses for its own secrets, and at least with reasonable care; use it for the purposes of
             this Agreement alone; and make it available only to those of its staff, advisers and
-            contractors who need it and are bound in the same way. It answers for their conduct.>
+            contractors who need it and are bound in the same way. It answers for their conduct.
 
             (b) These duties do not cover information that is or becomes public without a breach,
             that the recipient already had, that it receives from a third party entitled to pass it
@@ -629,7 +629,7 @@ CLAUSES: dict[str, Clause] = {
 
             (c) If a court or an authority demands disclosure, the recipient {shall} tell the other
             in good time, as far as it may, and disclose no more than it must. It {shall} ask for
-            confidential treatment of what it hands over.
+            confidential treatment of what it hands over.>
 
             (d) Copies are made only as needed. On request, and at the latest when this Agreement
             ends, the recipient returns or destroys what it holds and confirms so in writing. One
@@ -666,14 +666,15 @@ CLAUSES: dict[str, Clause] = {
         "covenants",
         ("Results", "Intellectual Property", "Ownership of Work Product"),
         (
-            """Each party keeps what it owned before. <Results that the {a} creates for the {b} under
-            this Agreement, including drafts, drawings, code and the rights in them, belong to the
-            {b} from the moment they come into being; the {a} hereby assigns them and {shall} sign
-            whatever is needed to record that.> General skills and tools stay with the {a}. <Where
-            an assignment is not possible, the {b} has an exclusive, perpetual and free licence.>""",
-            """<All inventions, improvements and designs that concern the {goods} are the property of
-            the {a}, even where the {b} suggested or paid for them>; the {b} assigns its share. It
-            may use them for the purposes of this Agreement. Feedback may be used without
+            """Each party keeps what it owned before. <Results that the {a} creates for the {b}
+            under this Agreement, including drafts, drawings, code and the rights in them, belong
+            to the {b} from the moment they come into being; the {a} hereby assigns them and
+            {shall} sign whatever is needed to record that. General skills and tools stay with the
+            {a}. Where an assignment is not possible, the {b} has an exclusive, perpetual and free
+            licence.>""",
+            """<All inventions, improvements and designs that concern the {goods} are the property
+            of the {a}, even where the {b} suggested or paid for them>; the {b} assigns its share.
+            It may use them for the purposes of this Agreement. Feedback may be used without
             restriction. The {b} {shall} tell the {a} of any infringement that comes to its
             attention.""",
         ),
@@ -691,9 +692,9 @@ CLAUSES: dict[str, Clause] = {
             """The {a} processes personal data for the {b} only on documented instructions. <It
             encrypts them in storage and in transit, keeps them within {region}, and reports a
             breach of security within {breach_hours} hours of becoming aware of it, with what is
-            known about its extent.> Sub-processors are listed in file {code2}; a new one may be
+            known about its extent. Sub-processors are listed in file {code2}; a new one may be
             objected to within fourteen (14) days. On the last day the data are returned and then
-            erased.""",
+            erased.>""",
             """Both parties observe the law on privacy. <Data of natural persons {shall} not leave
             {region} without the {b}'s consent.> <If data are lost, altered or seen by somebody
             without authority, the {a} informs the {b} no later than {breach_hours} hours
@@ -713,7 +714,7 @@ CLAUSES: dict[str, Clause] = {
         (
             """The {a} has the right and the power to enter into this Agreement. <It warrants for
             {warr_months} months from acceptance that the {goods} conform to the specification, are
-            free of faults in design, material and workmanship, and are fit for {field}.> <Within
+            free of faults in design, material and workmanship, and are fit for {field}. Within
             that time it {shall}, at the {b}'s choice, repair, replace or perform again without
             charge, and failing that refund the price.> Wear and misuse are excluded. There are no
             other warranties.""",
@@ -780,12 +781,12 @@ CLAUSES: dict[str, Clause] = {
             """<The {a} {shall} defend the {b}, its officers and staff against claims of third
             parties that the {goods} or their use as agreed infringe a right, caused injury or
             damaged property, and hold them harmless from what is awarded or settled and from
-            reasonable fees of counsel.>
+            reasonable fees of counsel.
 
             The {b} {shall} (i) report a claim without delay, (ii) leave the conduct of the defence
             to the {a}, save that no admission is made without consent, and (iii) help as far as is
             reasonable, at the {a}'s cost. A late report frees the {a} only so far as it was
-            harmed by it.
+            harmed by it.>
 
             If a claim of infringement is made or to be feared, the {a} may obtain the right to
             continue, change the {goods} so that they no longer infringe while keeping their
@@ -881,10 +882,10 @@ CLAUSES: dict[str, Clause] = {
             that both parties have signed by hand or with a qualified electronic signature.> <A chat
             message, a voice note or an emoji (👍 or other) neither changes nor waives
             anything.> Failure to enforce a right is no waiver of it.""",
-            """This Agreement replaces earlier talks and drafts. <It may be modified only in writing
-            and with the signatures of {person_a} and of an officer of the {b}>; <reactions such as
-            👍 in a messaging service, and silence, are no consent>. If a provision is void, the rest
-            stands.""",
+            """This Agreement replaces earlier talks and drafts. <It may be modified only in
+            writing and with the signatures of {person_a} and of an officer of the {b}>; <reactions
+            such as 👍 in a messaging service, and silence, are no consent>. If a provision is void,
+            the rest stands.""",
         ),
         (
             Question("In what form must changes to the contract be made?"),
@@ -1005,8 +1006,9 @@ FILLERS: tuple[tuple[str, str, str], ...] = (
         "Notices",
         """A notice under this Agreement, be it of breach, termination, renewal, price increase or
         change of control, is made in writing in English, addressed to the persons in charge, and
-        delivered by hand, by courier or by registered letter. It takes effect on receipt, or on the
-        next Business Day if it arrives after 17:00. Each party may change its address by notice.""",
+        delivered by hand, by courier or by registered letter. It takes effect on receipt, or on
+        the next Business Day if it arrives after 17:00. Each party may change its address by
+        notice.""",
     ),
     (
         "performance",
@@ -1051,7 +1053,8 @@ FILLERS: tuple[tuple[str, str, str], ...] = (
     (
         "commercial",
         "Costs",
-        """Each party bears its own cost of preparing, negotiating and performing this Agreement.""",
+        """Each party bears its own cost of preparing, negotiating and performing this
+        Agreement.""",
     ),
     (
         "risk",
@@ -1190,14 +1193,15 @@ GUIDE: dict[str, str] = {
     has been promised, which individuals work on the project, who may examine the books, and what
     sum is owed when a date is missed, is dealt with under “{title}”, read with the schedule.""",
     "commercial": """When invoices must be paid, what happens when a sum is overdue, under what
-    conditions charges are raised or lowered, and whether a minimum must be bought each year, can be
-    found under “{title}”. Departures for single orders or sites are among the special conditions.""",
+    conditions charges are raised or lowered, and whether a minimum must be bought each year, can
+    be found under “{title}”. Departures for single orders or sites are among the special
+    conditions.""",
     "covenants": """How secret information is to be handled and for how many years, who owns
     inventions and results, where personal data may be kept, and whether a party may hire the
     other's staff or run a rival business, is the subject of “{title}”.""",
-    "risk": """How long faults are mended for free, up to what amount a party is liable and for which
-    conduct without limit, who defends whom against outsiders, and what cover must be taken out, is
-    laid down under “{title}”. The amounts are fixed there and nowhere in this guide.""",
+    "risk": """How long faults are mended for free, up to what amount a party is liable and for
+    which conduct without limit, who defends whom against outsiders, and what cover must be taken
+    out, is laid down under “{title}”. The amounts are fixed there and nowhere in this guide.""",
     "duration": """How long the parties are bound, whether this Agreement is prolonged and by when
     one must speak up, on what notice or ground it can be ended, and which duties go on afterwards,
     is explained under “{title}”. Some sites and systems have periods of their own.""",

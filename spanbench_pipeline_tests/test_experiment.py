@@ -1,0 +1,167 @@
+"""Experiment files: what is read, what is refused and how, and which levers differ."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from spanbench_pipeline import experiment as experiments
+from spanbench_pipeline.errors import InputError
+from spanbench_pipeline.experiment import Configuration, lever_differences, slug
+
+GOOD = """
+corpus = "mine"
+baseline = "clause"
+depth = 12
+[source]
+kind = "directory"
+[chunkers]
+naive = { size = 10, step = 5 }
+clause = {}
+long = { strategy = "clause", max_chars = 4000 }
+[encoders."Mini LM"]
+model = "some/model"
+[rerankers.cross]
+model = "some/cross"
+[[configurations]]
+name = "naive"
+chunker = "naive"
+[[configurations]]
+name = "clause"
+chunker = "clause"
+retriever = "bm25"
+[[configurations]]
+name = "long + hybrid + rerank"
+chunker = "long"
+retriever = "hybrid"
+reranker = "cross"
+doc_scope = false
+metadata_filters = true
+rrf_k = 10
+"""
+
+
+def load(tmp_path: Path, text: str) -> experiments.Experiment:
+    path = tmp_path / "mine.toml"
+    path.write_text(text, encoding="utf-8")
+    return experiments.load(path)
+
+
+def refused(tmp_path: Path, text: str) -> str:
+    with pytest.raises(InputError) as error:
+        load(tmp_path, text)
+    assert str(tmp_path / "mine.toml") in str(error.value)
+    return str(error.value)
+
+
+def test_a_file_as_objects(tmp_path: Path):
+    found = load(tmp_path, GOOD)
+    assert (found.corpus, found.baseline, found.depth) == ("mine", "clause", 12)
+    assert found.dense_engine == "exact"
+    assert found.chunkers["long"].strategy == "clause"
+    assert found.chunkers["long"].params == {"max_chars": 4000}
+    naive, clause, long = found.configurations
+    assert naive.encoder == "Mini LM"  # the only one there is
+    assert clause.encoder is None  # nothing is encoded
+    assert long == Configuration(
+        "long + hybrid + rerank", "long", "hybrid", "cross", False, True, "Mini LM", 10
+    )
+    assert found.encoders["Mini LM"].max_length == 256
+    assert found.configuration("clause") is clause
+
+
+def test_the_first_configuration_is_the_baseline_unless_told(tmp_path: Path):
+    assert load(tmp_path, GOOD.replace('baseline = "clause"\n', "")).baseline == "naive"
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "parts"),
+    [
+        ("depth = 12", "dept = 12", ["unknown key 'dept'", "did you mean 'depth'"]),
+        ("depth = 12", 'depth = "12"', ["depth", "type int"]),
+        ("depth = 12", "depth = true", ["depth", "type int"]),
+        ("depth = 12", "depth = 0", ["depth", "below 1"]),
+        ("depth = 12", "depth = ", ["not valid TOML"]),
+        ('corpus = "mine"', 'corpus = "other"', ["'other'", "file's name"]),
+        ('corpus = "mine"', 'corpus = "My-Corpus"', ["must match"]),
+        ('corpus = "mine"', "", ["'corpus' is missing"]),
+        ('baseline = "clause"', 'baseline = "claus"', ["baseline", "did you mean 'clause'"]),
+        ('chunker = "naive"', 'chunker = "nave"', ["'naive'", "did you mean 'naive'"]),
+        ('retriever = "bm25"', 'retriever = "bm26"', ["'clause'", "did you mean 'bm25'"]),
+        ('reranker = "cross"', 'reranker = "crass"', ["did you mean 'cross'"]),
+        ("doc_scope = false", "doc_scop = false", ["did you mean 'doc_scope'"]),
+        ("doc_scope = false", 'doc_scope = "no"', ["doc_scope", "type bool"]),
+        ("rrf_k = 10", "rrf_k = -1", ["rrf_k", "below 0"]),
+        ('model = "some/model"', "", ["exactly one of package and model"]),
+        ('model = "some/cross"', "", ["rerankers.cross", "model"]),
+        ('name = "clause"', 'name = "NAIVE!"', ["one short name", "'naive'"]),
+        ('name = "clause"', 'name = "+"', ["no letter or digit"]),
+        ("clause = {}", "clause = 3", ["chunkers.clause", "must be a table"]),
+        ("clause = {}", '"Clause" = {}', ["chunkers.Clause", "must match"]),
+        ('retriever = "bm25"', 'retriever = "bm25"\nencoder = "Mini LM"', ["nothing is encoded"]),
+    ],
+)
+def test_what_is_wrong_is_named_with_the_nearest_valid_name(
+    tmp_path: Path, old: str, new: str, parts: list[str]
+):
+    assert old in GOOD
+    message = refused(tmp_path, GOOD.replace(old, new, 1))
+    for part in parts:
+        assert part in message
+
+
+def test_two_encoders_must_be_told_apart(tmp_path: Path):
+    second = GOOD.replace("[rerankers.cross]", '[encoders.other]\nmodel = "o"\n[rerankers.cross]')
+    assert "encoder" in refused(tmp_path, second)
+
+
+def test_no_configurations_and_no_file(tmp_path: Path):
+    head = GOOD.split("[[configurations]]")[0]
+    assert "configurations" in refused(tmp_path, head)
+    assert "at least one" in refused(tmp_path, "configurations = []\n" + head)
+    with pytest.raises(InputError, match="cannot be read"):
+        experiments.load(tmp_path / "absent.toml")
+
+
+def test_unknown_configuration_names_the_nearest(tmp_path: Path):
+    with pytest.raises(InputError, match="did you mean 'naive'"):
+        load(tmp_path, GOOD).configuration("naiv")
+
+
+@pytest.mark.parametrize(
+    ("name", "expected"),
+    [
+        ("clause + hybrid + rerank", "clause_hybrid_rerank"),
+        ("clause, unfiltered + filters", "clause_unfiltered_filters"),
+        ("  A--b ", "a_b"),
+        ("ms-marco-MiniLM-L-6-v2", "ms_marco_minilm_l_6_v2"),
+    ],
+)
+def test_slug(name: str, expected: str):
+    assert slug(name) == expected
+
+
+BASE = Configuration("a", "clause", "dense", None, True, False, "m")
+
+
+@pytest.mark.parametrize(
+    ("change", "levers"),
+    [
+        ({}, ()),
+        ({"chunker": "naive"}, ("chunking",)),
+        ({"reranker": "x"}, ("reranking",)),
+        ({"doc_scope": False}, ("metadata filtering",)),
+        ({"doc_scope": False, "metadata_filters": True}, ("metadata filtering",)),
+        ({"encoder": "n"}, ("encoder",)),
+        # bm25 needs no encoder: that alone is no second lever.
+        ({"retriever": "bm25", "encoder": None}, ("hybrid retrieval",)),
+        ({"retriever": "hybrid", "encoder": "n"}, ("hybrid retrieval", "encoder")),
+        ({"retriever": "hybrid", "reranker": "x"}, ("hybrid retrieval", "reranking")),
+    ],
+)
+def test_levers_are_computed_from_the_settings(change: dict, levers: tuple[str, ...]):
+    other = replace(BASE, name="b", **change)
+    assert lever_differences(BASE, other) == levers
+    assert lever_differences(other, BASE) == levers
