@@ -6,7 +6,6 @@ import argparse
 import os
 import sys
 import traceback
-import warnings
 from collections.abc import Callable, Sequence
 from pathlib import Path
 
@@ -43,7 +42,6 @@ def main(arguments: Sequence[str] | None = None) -> int:
     """Runs one command; returns the exit code."""
     parsed = _parser().parse_args(arguments)
     terminal.log_to_stderr(getattr(parsed, "verbose", False))
-    warnings.simplefilter("ignore", FutureWarning)
     where: Project | None = None
     try:
         where = project.find(parsed.home)

@@ -253,6 +253,8 @@ class _Reader:
         }
         self.known(where, settings, set(fields))
         values = {key: self.value(where, settings, key, fields[key]) for key in settings}
+        if values.get("max_length", 1) < 1:
+            raise self.error(where, f"max_length = {values['max_length']} is below 1")
         try:
             return kind(name=name, **values)
         except TypeError as error:

@@ -34,15 +34,10 @@ class Model:
     """A model of sentence-transformers, in float32 on the CPU, cut at the declared length.
 
     Its methods may be called from several threads at a time. Raises InputError where the folder
-    cannot be loaded or the declared maximum length is not one that the model takes.
+    cannot be loaded or lacks weights, and where the model does not take the declared length.
     """
 
-    def __init__(
-        self,
-        kind: Kind,
-        settings: Encoder | Reranker,
-        folder: Path,
-    ) -> None:
+    def __init__(self, kind: Kind, settings: Encoder | Reranker, folder: Path) -> None:
         self.model = _load(kind, settings, folder)
         # A prompt that the model puts before every text by default is a part of its input.
         self.prompt = str(self.model.prompts.get(self.model.default_prompt_name or "") or "")

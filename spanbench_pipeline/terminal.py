@@ -5,6 +5,7 @@ from __future__ import annotations
 import logging
 import sys
 import unicodedata
+import warnings
 from collections.abc import Iterable, Sequence
 
 
@@ -43,6 +44,10 @@ def log_to_stderr(verbose: bool) -> None:
     log.handlers[:] = [handler]
     log.propagate = False
     log.setLevel(logging.INFO if verbose or sys.stderr.isatty() else logging.WARNING)
+    # Our own warnings are for the person; what libraries say of their own future is not.
+    warnings.simplefilter("ignore")
+    warnings.filterwarnings("default", module="spanbench_pipeline")
+    warnings.showwarning = lambda message, *_: log.warning("%s", message)
 
 
 class _Formatter(logging.Formatter):

@@ -94,6 +94,7 @@ def test_the_first_configuration_is_the_baseline_unless_told(tmp_path: Path):
         ("doc_scope = false", "doc_scop = false", ["did you mean 'doc_scope'"]),
         ("doc_scope = false", 'doc_scope = "no"', ["doc_scope", "type bool"]),
         ("rrf_k = 10", "rrf_k = -1", ["rrf_k", "below 0"]),
+        ('"some/model"', '"some/model"\nmax_length = 0', ["Mini LM", "max_length", "below 1"]),
         ('model = "some/model"', "", ["exactly one of package and model"]),
         ('model = "some/cross"', "", ["rerankers.cross", "model"]),
         ('name = "clause"', 'name = "NAIVE!"', ["one short name", "'naive'"]),

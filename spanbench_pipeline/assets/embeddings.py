@@ -7,6 +7,7 @@ from collections.abc import Callable
 from dataclasses import asdict
 from typing import Any
 
+import numpy as np
 import pyarrow as pa
 
 from spanbench_pipeline import encoding, tables, weights
@@ -94,7 +95,7 @@ def _compute(corpus: str, chunker: str, settings: Encoder) -> Callable[[Reader],
 def _nullable(encoded: encoding.Encoded) -> pa.Array:
     """The vectors as a list column; null where a text has none."""
     n, width = encoded.vectors.shape
-    offsets = pa.array(range(0, (n + 1) * width, width), pa.int32())
+    offsets = pa.array(np.arange(n + 1) * width, pa.int32())
     values = pa.array(encoded.vectors.reshape(-1), pa.float32())
     return pa.ListArray.from_arrays(offsets, values, mask=pa.array(~encoded.usable))
 

@@ -18,9 +18,9 @@ from spanbench_pipeline.corpora.sample_layout import CHOICE, STYLES, Builder, Ma
 REWRITTEN = 0.15
 """Share of clauses that a later version words anew."""
 
-BURIED, AGAIN = 0.2, 0.7
-"""Shares of clauses without a title of their own, and with a second provision among the special
-conditions (where there is one)."""
+BURIED, AGAIN, FILLER = 0.2, 0.7, 0.8
+"""Shares of clauses without a title of their own, of clauses with a second provision among the
+special conditions (where there is one), and of boilerplate that is not left out."""
 
 RIDERS = 5
 """A clause has fewer than so many sentences beside its own, as long as there are any left."""
@@ -137,7 +137,8 @@ class _Writer:
         """An article's clauses in random order, boilerplate between them, and what is left over."""
         rng = self.stream("article", article)
         keys = [k for k in self.texts if wording.CLAUSES[k].article == article]
-        items: list[Any] = [*keys, *(f for f in wording.FILLERS if f[0] == article)]
+        fillers = [f for f in wording.FILLERS if f[0] == article and rng.random() < FILLER]
+        items: list[Any] = [*keys, *fillers]
         riders = shuffled(rng, wording.RIDERS[article])
         for number, item in enumerate(shuffled(rng, items)):
             if isinstance(item, str):
@@ -188,7 +189,7 @@ class _Writer:
     def _signatures(self) -> None:
         self.page.raw("\n\n")
         self._say("signatures", SIGNATURES)
-        for role, person in (("A", "person_a"), ("B", "person_c")):
+        for role, person in (("A", "person_a"), ("B", "person_d")):
             party, name = self.deal.slots[role], self.deal.slots[person]
             self.page.raw(f"\n\n{party}\n\nBy:\t______________________\nName:\t{name}")
         self.page.raw("\n")

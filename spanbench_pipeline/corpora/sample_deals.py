@@ -315,6 +315,7 @@ def _names(rng: Random, industry: Industry, provider: str) -> dict[str, str]:
         "person_a": people[0],
         "person_b": people[1],
         "person_c": people[2],
+        "person_d": people[3],
         "code": codes[0],
         "code2": codes[1],
         "code3": codes[2],

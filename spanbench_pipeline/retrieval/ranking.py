@@ -17,7 +17,7 @@ from spanbench_pipeline.retrieval.lists import Floats, Ints, Lists, collect
 
 Fuse = Callable[[Lists, Lists], Lists]
 Rerank = Callable[[int, Ints], Any]
-"""(row of the queries table, rows of the chunks table) -> one finite score a chunk, best highest."""
+"""(row of the queries table, rows of the chunks table) -> a finite score a chunk, best highest."""
 
 
 def rank(

@@ -46,8 +46,3 @@ def score_pairs(query: str, texts: Sequence[str], model: inference.Model) -> NDA
                 f"is {score}; its weights are damaged"
             )
     return scores
-
-
-def order(scores: NDArray[np.float64]) -> NDArray[np.int64]:
-    """Positions by descending score; equal scores keep their order."""
-    return np.argsort(-scores, kind="stable").astype(np.int64)

@@ -6,9 +6,6 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
-from hypothesis.extra.numpy import arrays
 
 from spanbench_pipeline import inference
 from spanbench_pipeline.errors import InputError, NotMeasured
@@ -99,20 +96,6 @@ class TestScores:
         broken = rerank.load(Reranker("r", model=folder, max_length=32), tmp_path)
         with pytest.raises(InputError, match="query 'the law' and the chunk that begins 'audit'"):
             rerank.score_pairs("the law", ["audit", "payment"], broken)
-
-
-class TestOrder:
-    def test_descending_and_ties_keep_their_order(self):
-        scores = np.array([0.5, 2.0, 0.5, -1.0, 2.0, 0.5])
-        assert rerank.order(scores).tolist() == [1, 4, 0, 2, 5, 3]
-
-    def test_none(self):
-        assert rerank.order(np.array([])).tolist() == []
-
-    @given(arrays(np.float64, st.integers(0, 40), elements=st.integers(-3, 3).map(float)))
-    def test_equals_a_sort_of_pairs(self, scores):
-        expected = sorted(range(len(scores)), key=lambda i: (-scores[i], i))
-        assert rerank.order(scores).tolist() == expected
 
 
 class TestLoad:
