@@ -7,6 +7,7 @@ invariants, whoever made it.
 from __future__ import annotations
 
 import hashlib
+import itertools
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -153,7 +154,8 @@ def _check_ids(corpus: str, ids: Sequence[str], what: str) -> None:
 
 def _check_document(corpus: str, document: Document) -> None:
     where = f"corpus {corpus}, document {document.doc_id!a} ({document.source_file!a})"
-    for text in (document.doc_id, document.title, document.text, *document.metadata.values()):
+    fields = itertools.chain(*document.metadata.items())
+    for text in (document.doc_id, document.title, document.text, *fields):
         _check_text(where, text)
     if not document.text.strip():
         raise InputError(
@@ -184,7 +186,9 @@ def _check_query(
 ) -> None:
     where = f"corpus {corpus}, query {query.query_id}"
     where += f" ({query.origin})" if query.origin else ""
-    for text in (query.query_id, query.text, query.clause_type or "", query.subset or ""):
+    kinds = (query.clause_type or "", query.subset or "")
+    filters = itertools.chain(*query.filters.items())
+    for text in (query.query_id, query.text, *kinds, *filters):
         _check_text(where, text)
     if not query.text.strip():
         raise InputError(f"{where}: the query is empty")

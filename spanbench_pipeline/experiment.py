@@ -20,12 +20,12 @@ SLUG = re.compile(r"[a-z0-9]+(_[a-z0-9]+)*")
 RETRIEVERS = ("dense", "bm25", "hybrid")
 LEVERS: dict[str, tuple[str, ...]] = {
     "chunking": ("chunker",),
-    "hybrid retrieval": ("retriever",),
+    "hybrid retrieval": ("retriever", "fusion"),
     "reranking": ("reranker",),
     "metadata filtering": ("doc_scope", "metadata_filters"),
     "encoder": ("encoder",),
 }
-"""Each lever and the fields of a configuration that it turns."""
+"""Each lever and what of a configuration it turns."""
 
 
 @dataclass(frozen=True)
@@ -82,6 +82,11 @@ class Configuration:
         return slug(self.name)
 
     @property
+    def fusion(self) -> int | None:
+        """The fusion's constant; None where nothing is fused."""
+        return self.rrf_k if self.retriever == "hybrid" else None
+
+    @property
     def uses_dense(self) -> bool:
         """Whether the retriever has a dense channel."""
         return self.retriever in ("dense", "hybrid")
@@ -131,10 +136,14 @@ def lever_differences(a: Configuration, b: Configuration) -> tuple[str, ...]:
     both_encode = a.uses_dense and b.uses_dense
     return tuple(
         lever
-        for lever, fields in LEVERS.items()
-        if any(getattr(a, f) != getattr(b, f) for f in fields)
-        and (lever != "encoder" or both_encode)
+        for lever in LEVERS
+        if not same_setting(a, b, lever) and (lever != "encoder" or both_encode)
     )
+
+
+def same_setting(a: Configuration, b: Configuration, lever: str) -> bool:
+    """Whether two configurations have one setting of a lever."""
+    return all(getattr(a, f) == getattr(b, f) for f in LEVERS[lever])
 
 
 def nearest(name: str, valid: Iterable[str]) -> str:

@@ -112,7 +112,8 @@ def covered_chars(spans: Spans, cover: Spans) -> Ints:
 def overlapping_pairs(left: Spans, right: Spans) -> tuple[Ints, Ints]:
     """All (i, j) with ``left[i]`` and ``right[j]`` of one group sharing a character.
 
-    Two arrays of one length, sorted by i, then j. Touching spans share nothing.
+    Two arrays of one length, sorted by i, then j. Touching spans share nothing. Where spans of
+    ``right`` nest, those before a long one's end are looked at too: slower, never wrong.
     """
     if not len(left) or not len(right):
         return np.empty(0, np.int64), np.empty(0, np.int64)

@@ -70,7 +70,7 @@ _CONFIG = Column("config", TEXT, "name of the configuration, as published")
 _CHUNKER = Column("chunker", TEXT, "name of the chunker in the experiment")
 _QUERY = Column("query_id", TEXT, "id of the query, unique in the corpus")
 _DOC = Column("doc_id", TEXT, "id of the document")
-_CHUNK = Column("chunk_id", TEXT, "<doc_id>:<chunker>:<chunk_no>")
+_CHUNK = Column("chunk_id", TEXT, "document, chunker and number: doc_id:chunker:chunk_no")
 _START = Column("start_char", INT, "first character, in Unicode code points from 0")
 _END = Column("end_char", INT, "one past the last character, in Unicode code points")
 _METRIC = Column("metric", TEXT, "bare name of the metric")
@@ -356,10 +356,6 @@ def conform(name: str, table: pa.Table) -> pa.Table:
         table = table.select(expected).cast(spec.schema).combine_chunks()
     except (pa.ArrowInvalid, pa.ArrowTypeError, ValueError) as error:
         raise TableError(f"table {name}: {error}") from error
-    for column in spec.columns:
-        nulls = table.column(column.name).null_count
-        if nulls and not column.nullable:
-            raise TableError(f"table {name}: {nulls} nulls in {column.name}")
     table = table.sort_by([(c, "ascending") for c in spec.sort_columns])
     repeated = repeated_keys(name, table)
     if repeated.num_rows:
@@ -378,23 +374,33 @@ def repeated_keys(name: str, table: pa.Table) -> pa.Table:
 
 def from_rows(name: str, rows: Sequence[Mapping[str, Any]]) -> pa.Table:
     """The declared table ``name`` from one mapping a row."""
-    return conform(name, pa.Table.from_pylist([dict(r) for r in rows], TABLES[name].schema))
+    names = TABLES[name].schema.names
+    for row in rows:
+        if row.keys() != set(names):
+            raise TableError(f"table {name}: a row with {sorted(row)}, not {sorted(names)}")
+    return from_columns(name, {column: [row[column] for row in rows] for column in names})
 
 
 def from_columns(name: str, columns: Mapping[str, Any]) -> pa.Table:
     """The declared table ``name`` from one sequence (or array) a column."""
     schema = TABLES[name].schema
-    arrays = {
-        key: values
-        if isinstance(values, pa.Array | pa.ChunkedArray)
-        else pa.array(values, schema.field(key).type)
-        for key, values in columns.items()
-        if key in schema.names
-    }
     unknown = sorted(set(columns) - set(schema.names))
     if unknown:
         raise TableError(f"table {name}: unknown columns {unknown}")
+    try:
+        arrays = {key: _array(columns[key], schema.field(key).type) for key in columns}
+    except (pa.ArrowInvalid, pa.ArrowTypeError) as error:
+        raise TableError(f"table {name}: {error}") from error
     return conform(name, pa.table(arrays))
+
+
+def _array(values: Any, kind: pa.DataType) -> Any:
+    """An Arrow array of ``values``; a fraction is never cut to a whole number."""
+    if isinstance(values, pa.Array | pa.ChunkedArray):
+        return values
+    if pa.types.is_integer(kind) and len(values):
+        return pa.array(values).cast(kind)
+    return pa.array(values, kind)
 
 
 def empty(name: str) -> pa.Table:

@@ -157,7 +157,10 @@ def test_queries_that_are_refused(queries: list[Query], message: str) -> None:
         ([dataclasses.replace(A, doc_id="")], "corpus lab: a document has an empty id"),
         ([A, dataclasses.replace(B, text="\n \x0c\n")], r"document B \(b.txt\): no text but white"),
         ([A, dataclasses.replace(B, text="")], r"document B \(b.txt\): no text but white space"),
-        ([dataclasses.replace(A, text="ab\ud83d")], r"document A \(a.txt\): character 2 is half"),
+        (
+            [dataclasses.replace(A, text="ab\ud83d")],
+            r"document 'A' \('a.txt'\): character 2 of 'ab\\ud83d' is half of a surrogate pair",
+        ),
         (
             [dataclasses.replace(A, metadata={"doc_id": "x"})],
             "document A: metadata field 'doc_id' is a name that chunks have",
@@ -232,7 +235,6 @@ def test_stored_text_that_is_not_the_recorded_one(values: dict[str, Any]) -> Non
     ]
 
 
-@pytest.mark.xfail(strict=True, reason="only a document's text is looked at for half characters")
 @pytest.mark.parametrize(
     ("documents", "queries"),
     [
@@ -240,12 +242,28 @@ def test_stored_text_that_is_not_the_recorded_one(values: dict[str, Any]) -> Non
         ([dataclasses.replace(A, metadata={"version": "\ud83d"})], [ASKED]),
         ([A], [asking(text="Which \ud83d?")]),
         ([A], [asking(clause_type="\ud83d")]),
+        ([A], [asking(subset="\ud83d")]),
         ([A], [asking(query_id="q\ud83d")]),
     ],
-    ids=["title", "metadata", "query", "clause type", "query id"],
+    ids=["title", "metadata", "query", "clause type", "subset", "query id"],
 )
 def test_half_a_character_anywhere_is_refused(
     documents: list[Document], queries: list[Query]
 ) -> None:
-    with pytest.raises(InputError, match="surrogate"):
+    with pytest.raises(InputError, match="half of a surrogate pair"):
+        assemble(*documents, queries=queries)
+
+
+@pytest.mark.parametrize(
+    ("documents", "queries"),
+    [
+        ([dataclasses.replace(A, metadata={"\ud83d": "7"})], [ASKED]),
+        ([A], [asking(filters={"version": "\ud83d"})]),
+    ],
+    ids=["field", "filter"],
+)
+def test_half_a_character_in_a_field_or_filter_is_refused(
+    documents: list[Document], queries: list[Query]
+) -> None:
+    with pytest.raises(InputError, match="half of a surrogate pair"):
         assemble(*documents, queries=queries)

@@ -147,6 +147,16 @@ def test_slug(name: str, expected: str):
 BASE = Configuration("a", "clause", "dense", None, True, False, "m")
 
 
+def test_another_fusion_constant_is_another_setting_of_hybrid_retrieval():
+    sixty = replace(BASE, retriever="hybrid")
+    ten = replace(sixty, name="b", rrf_k=10)
+    assert lever_differences(sixty, ten) == ("hybrid retrieval",)
+    assert lever_differences(sixty, replace(ten, reranker="x")) == (
+        "hybrid retrieval",
+        "reranking",
+    )
+
+
 @pytest.mark.parametrize(
     ("change", "levers"),
     [
@@ -156,6 +166,9 @@ BASE = Configuration("a", "clause", "dense", None, True, False, "m")
         ({"doc_scope": False}, ("metadata filtering",)),
         ({"doc_scope": False, "metadata_filters": True}, ("metadata filtering",)),
         ({"encoder": "n"}, ("encoder",)),
+        # The fusion's constant is a part of that lever, where something is fused.
+        ({"rrf_k": 10}, ()),
+        ({"retriever": "hybrid", "rrf_k": 10}, ("hybrid retrieval",)),
         # bm25 needs no encoder: that alone is no second lever.
         ({"retriever": "bm25", "encoder": None}, ("hybrid retrieval",)),
         ({"retriever": "hybrid", "encoder": "n"}, ("hybrid retrieval", "encoder")),

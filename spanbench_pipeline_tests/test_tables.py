@@ -169,10 +169,8 @@ def test_maps_and_lists_survive() -> None:
     assert found["filters"].to_pylist() == [[("a", "1"), ("b", "2")]]
 
 
-WANTED = "from_rows trusts Table.from_pylist, which drops, nulls and truncates without a word"
 
 
-@pytest.mark.xfail(strict=True, reason=WANTED)
 @pytest.mark.parametrize(
     ("name", "row"),
     [

@@ -78,13 +78,6 @@ def definitions(
     return assets
 
 
-def group(stage: Stage) -> str:
-    """``<corpus>_<stage>``: the graph shows only a key's last segment, the group the rest."""
-    if len(stage.key) == 1:
-        return "all_corpora"
-    return f"{stage.key[0]}_{stage.key[1]}" if len(stage.key) > 2 else f"{stage.key[0]}_summary"
-
-
 def _asset(stage: Stage, project: Project, kinds: Mapping[Key, str]) -> dg.AssetsDefinition:
     fields = {key: dg.Field(str, default_value=value) for key, value in stage.options.items()}
 
@@ -92,7 +85,7 @@ def _asset(stage: Stage, project: Project, kinds: Mapping[Key, str]) -> dg.Asset
         key=list(stage.key),
         deps=[dg.AssetKey(list(dep)) for dep in stage.deps],
         code_version=stage.node().code_version,
-        group_name=group(stage),
+        group_name=stage.group,
         tags={**stage.tags, "table": slug(stage.table)},
         kinds=set(stage.kinds),
         description=stage.description,

@@ -37,7 +37,7 @@ def stages(experiment: Experiment, project: Project) -> list[Stage]:
             modules=("spanbench_pipeline.encoding", "spanbench_pipeline.retrieval.texts"),
             params=model_params(experiment.encoders[encoder], project),
             libraries=MODEL_LIBRARIES,
-            checks=_CHECKS,
+            checks=_checks(experiment.encoders[encoder].normalize),
             kinds=("pytorch", "parquet"),
             tags={"corpus": experiment.corpus, "chunker": chunker, "encoder": slug(encoder)},
         )
@@ -108,17 +108,19 @@ def _version(names: list[str], texts: list[str], encoder: str, fingerprint: str)
     return content.hexdigest()
 
 
-_CHECKS = (
-    Check(
-        "same_chunks_as_table",
-        "Dense index and chunk table hold the same chunk ids.",
-        lambda reader: invariants.unmatched_embeddings(
-            reader.own(), reader.table("chunks", reader.stage.deps[0][2])
+def _checks(unit: bool) -> tuple[Check, ...]:
+    length = " and of length 1" if unit else ""
+    return (
+        Check(
+            "same_chunks_as_table",
+            "Dense index and chunk table hold the same chunk ids.",
+            lambda reader: invariants.unmatched_embeddings(
+                reader.own(), reader.table("chunks", reader.stage.deps[0][2])
+            ),
         ),
-    ),
-    Check(
-        "unit_vectors",
-        "Every vector is finite and of length 1.",
-        lambda reader: invariants.wrong_vectors(reader.own()),
-    ),
-)
+        Check(
+            "sound_vectors",
+            f"Every vector is finite{length}.",
+            lambda reader: invariants.wrong_vectors(reader.own(), unit=unit),
+        ),
+    )

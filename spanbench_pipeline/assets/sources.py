@@ -33,6 +33,7 @@ def stages(experiment: Experiment, project: Project) -> list[Stage]:
         modules=(module,),
         params={"source": settings, "content": content},
         kinds=("file", "parquet"),
+        part="source",
     )
 
     def table_stage(name: str, *deps: str, checks: tuple[Check, ...] = ()) -> Stage:
@@ -46,6 +47,7 @@ def stages(experiment: Experiment, project: Project) -> list[Stage]:
             params={"source": settings},
             libraries=("pypdf",),
             checks=checks,
+            part="source",
         )
 
     return [

@@ -63,6 +63,8 @@ class Stage:
     tags: Mapping[str, str] = field(default_factory=dict)
     partial: bool = False
     options: Mapping[str, str] = field(default_factory=dict)
+    part: str = "summary"
+    """The group within the corpus of a stage whose key does not name one."""
     damage: Callable[[Project, pa.Table], str] | None = None
     """Says what is wrong with further files that the stage wrote; empty where nothing is."""
 
@@ -70,6 +72,13 @@ class Stage:
     def corpus(self) -> str:
         """The corpus it belongs to."""
         return self.key[0]
+
+    @property
+    def group(self) -> str:
+        """``<corpus>_<stage>``: the graph shows only a key's last segment, the group the rest."""
+        if len(self.key) == 1:
+            return "all_corpora"
+        return f"{self.corpus}_{self.key[1] if len(self.key) > 2 else self.part}"
 
     def node(self) -> Node:
         """The stage as the resolver sees it. Inputs count as parameters: one more is a change."""

@@ -1,10 +1,9 @@
 """The bundled corpus and its generator: made-up contracts, and questions whose answers are known.
 
-Every contract is put together from the clauses of :mod:`sample_text` (by
-:mod:`sample_contract`) around the facts of :mod:`sample_deals`, in one of the layouts of
-:mod:`sample_layout`. Where an answer stands is noted
-while it is written. The same arguments give the same bytes on every machine; the defaults give
-``data/sample``::
+Every contract is put together by :mod:`sample_contract` from the clauses of :mod:`sample_text`
+around the facts of :mod:`sample_deals`, in one of the layouts of :mod:`sample_layout`. Where an
+answer stands is noted while it is written. The same arguments give the same bytes on every machine;
+the defaults give ``data/sample``::
 
     python -m spanbench_pipeline.corpora.sample --documents N --queries M --seed S --out DIR
 """

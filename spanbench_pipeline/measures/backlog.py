@@ -12,6 +12,7 @@ from typing import Any
 
 import pyarrow as pa
 
+from spanbench_pipeline import experiment as experiments
 from spanbench_pipeline.errors import NotMeasured
 from spanbench_pipeline.experiment import LEVERS, Configuration, Experiment, lever_differences
 from spanbench_pipeline.measures import TOP
@@ -105,9 +106,7 @@ def _comparison(
     """
     order = {c.name: i for i, c in enumerate(experiment.configurations)}
     same_setting = {
-        c.name
-        for c in experiment.configurations
-        if all(getattr(c, f) == getattr(baseline, f) for f in LEVERS[lever])
+        c.name for c in experiment.configurations if experiments.same_setting(c, baseline, lever)
     }
     candidates = [p for p in pairs if p["lever"] == lever and p["from_config"] in same_setting]
     return min(

@@ -136,6 +136,21 @@ def test_evidence_quotes_the_first_120_characters() -> None:
     assert evidence["failed_spans"][0]["opening"] == "é" * 120
 
 
+def test_rank_5_is_in_the_top_5() -> None:
+    # A4 holds one of the gold's ten characters and is ranked fifth.
+    case = Case(
+        {"A": "x" * 60},
+        tiles("A", 41, 10),
+        {"q": [("A", 40, 50)]},
+        {"q": ["A0", "A1", "A2", "A3", "A4"]},
+    )
+    row = labels_of(case)["q"]
+    evidence = json.loads(row["evidence"])
+    assert row["label"] == "ceiling-bound"
+    assert (evidence["missing_chunks"], evidence["ranks_below_5"]) == ([], [])
+    assert [piece["rank"] for piece in evidence["relevant_chunks"]] == [5]
+
+
 def test_ranks_below_5_come_best_first() -> None:
     case = Case(
         {"A": "x" * 100},
