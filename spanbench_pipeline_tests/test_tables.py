@@ -169,8 +169,6 @@ def test_maps_and_lists_survive() -> None:
     assert found["filters"].to_pylist() == [[("a", "1"), ("b", "2")]]
 
 
-
-
 @pytest.mark.parametrize(
     ("name", "row"),
     [

@@ -6,6 +6,7 @@ from spanbench_pipeline import freshness, warehouse
 from spanbench_pipeline.assets import graph as graphs
 from spanbench_pipeline.assets.instance import open_instance
 from spanbench_pipeline.assets.run import Runner
+from spanbench_pipeline.commands.results import near
 from spanbench_pipeline.commands.run import find, raise_failures
 from spanbench_pipeline.errors import InputError
 from spanbench_pipeline.project import Project
@@ -38,6 +39,6 @@ def _listed(project: Project, corpus: str, old: bool) -> str:
     rows = warehouse.read(path, "report_files").table.to_pylist()
     folder = project.reports / corpus
     head = f"reports of {corpus}, baseline {rows[0]['baseline']}:"
-    shown = [str(folder / row["file"]) for row in rows]
+    shown = [near(folder / row["file"]) for row in rows]
     note = [f"out of date: spanbench status {corpus} says why"] if old else []
     return "\n".join([head, *shown, *note])

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from pathlib import Path
 
 from spanbench_pipeline import terminal, warehouse
 from spanbench_pipeline.experiment import Experiment
@@ -52,9 +53,19 @@ def show(project: Project, experiment: Experiment) -> str:
 
 def places(project: Project, corpora: Sequence[str]) -> str:
     """Where the reports, the warehouse and the web UI are."""
-    rows = [["reports", str(project.reports / corpus / "developer.html")] for corpus in corpora]
-    rows += [["", str(project.reports / corpus / "client.html")] for corpus in corpora]
-    rows.append(["warehouse", f'{project.database}  (spanbench sql "SELECT * FROM configs")'])
+    files = [
+        project.reports / corpus / f"{report}.html"
+        for corpus in corpora
+        for report in ("developer", "client")
+    ]
+    rows = [["" if i else "reports", near(path)] for i, path in enumerate(files)]
+    rows.append(["warehouse", f'{near(project.database)}  (spanbench sql "SELECT * FROM configs")'])
     rows.append(["web UI", "spanbench ui"])
     width = max(len(label) for label, _ in rows)
     return "\n".join(f"{label:<{width}}  {place}".rstrip() for label, place in rows)
+
+
+def near(path: Path) -> str:
+    """A path as a person in this folder would type it."""
+    here = Path.cwd()
+    return str(path.relative_to(here) if path.is_relative_to(here) else path)

@@ -60,6 +60,8 @@ caption { text-align: left; color: var(--soft); padding-bottom: .4rem; }
 th, td { padding: .35rem .7rem; border-bottom: 1px solid var(--line); text-align: left;
   vertical-align: top; }
 thead th { background: var(--shade); white-space: nowrap; }
+tbody th { white-space: nowrap; }
+td:last-child:not(.figures) { min-width: 15rem; }
 th.figures, td.figures { text-align: right; white-space: nowrap; }
 tr.marked > * { background: var(--marked); font-weight: 600; }
 figure { margin: 1.2rem 0; }
