@@ -401,7 +401,7 @@ CLAUSES: dict[str, Clause] = {
         ),
         (
             Question("What permission to use software or marks is given, and within what limits?"),
-            Question("How many people may work with the {system}, and where?"),
+            Question("Who may work with the {system}, and within what limits?"),
             Question("May outside helpers log in to the {system}?", "again"),
         ),
         """<Contractors of the {b} may use the {system} on its behalf for the project {code2} if
@@ -653,7 +653,7 @@ CLAUSES: dict[str, Clause] = {
         ),
         (
             Question("How must secret information be handled, and how long does the duty last?"),
-            Question("For how many years must the parties keep quiet about what they learned?"),
+            Question("About what must the parties keep quiet, and until when?"),
             Question("compelled disclosure, return of copies, exceptions to secrecy"),
             Question("Who may look at papers with the stamp {code}?", "again"),
         ),

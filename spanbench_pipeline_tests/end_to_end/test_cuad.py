@@ -11,6 +11,7 @@ from spanbench_pipeline import cli
 from spanbench_pipeline.assets import graph as graphs
 from spanbench_pipeline.assets.instance import open_instance
 from spanbench_pipeline.assets.run import Result, Runner
+from spanbench_pipeline.commands import results
 from spanbench_pipeline.corpora.fetch import fetch_cuad
 from spanbench_pipeline.freshness import name
 from spanbench_pipeline.project import Project
@@ -102,6 +103,11 @@ def test_every_published_cell_with_qdrant_and_identical_rankings(project: Projec
     assert not {asset for asset in ran if "metrics" in asset or "labels" in asset}
     check_published(project, capsysbinary)
     run(project)
+
+
+def test_the_readme_shows_these_figures(project: Project):
+    shown = results.show(project, graphs.build(project).experiments["cuad"])
+    assert shown in (CHECKOUT / "README.md").read_text(encoding="utf-8")
 
 
 def test_chunker_table(project: Project, capsysbinary):
