@@ -119,7 +119,8 @@ def _module(where: str, strategy: str) -> ModuleType:
             ) from error
         own = [module.name for module in pkgutil.iter_modules(__path__)]
         raise InputError(
-            f"{where}: strategy = {strategy!r} is unknown{nearest(strategy, own)}"
+            f"{where}: strategy = {strategy!r} is unknown{nearest(strategy, own)}; a module of "
+            "your own is named with its package, such as my_package.paragraphs"
         ) from error
 
 

@@ -62,16 +62,22 @@ def config_pairs(
 def filter_pairs(
     configurations: Sequence[Configuration], config_pairs: pa.Table
 ) -> list[dict[str, Any]]:
-    """The rows of ``config_pairs`` that turn filters on where there were none.
+    """The rows of ``config_pairs`` that add a filter and take none away.
 
     Their ``fixed_queries`` are grounded only through the filter. In configuration order.
     """
     order = {c.name: i for i, c in enumerate(configurations)}
-    unfiltered = {c.name for c in configurations if not (c.doc_scope or c.metadata_filters)}
+    filters = {c.name: (c.doc_scope, c.metadata_filters) for c in configurations}
     rows = [
         row
         for row in config_pairs.to_pylist()
-        if row["lever"] == "metadata filtering" and row["from_config"] in unfiltered
+        if row["lever"] == "metadata filtering"
+        and all(
+            before <= after
+            for before, after in zip(
+                filters[row["from_config"]], filters[row["to_config"]], strict=True
+            )
+        )
     ]
     return sorted(rows, key=lambda row: (order[row["from_config"]], order[row["to_config"]]))
 

@@ -35,9 +35,9 @@ def audit(inputs: ReportInputs, config: str) -> Audit:
     """The audit files of one configuration, in the order of the query ids.
 
     A query's line holds its text, metrics, ranked chunk ids, every relevant chunk with the ranks
-    each retriever gave it (null: not in that list), and the gold spans under 50 % with their text.
-    A label's line holds label, lever and evidence. Raises NotMeasured for a configuration that did
-    not run.
+    each retriever gave it (null: not in the ranking, or not in that retriever's list), and the gold
+    spans under 50 % with their text. A label's line holds label, lever and evidence. Raises
+    NotMeasured for a configuration that did not run.
     """
     row = rows_of(inputs.configs, config=config)[0]
     if row["state"] != MEASURED:
@@ -46,6 +46,7 @@ def audit(inputs: ReportInputs, config: str) -> Audit:
     ranked = _by_query(rows_of(inputs.rankings, config=config))
     missed = missed_spans(inputs, config)
     relevant = _relevant_chunks(inputs, row["chunker"])
+    fused = row["retriever"] == "hybrid"
     lines = [
         {
             "corpus": query["corpus"],
@@ -56,7 +57,9 @@ def audit(inputs: ReportInputs, config: str) -> Audit:
                 metric_name(m["metric"], m["k"]): m["value"] for m in metrics[query["query_id"]]
             },
             "ranking": [chunk["chunk_id"] for chunk in ranked[query["query_id"]]],
-            "relevant_chunks": _surfaced(relevant[query["query_id"]], ranked[query["query_id"]]),
+            "relevant_chunks": _surfaced(
+                relevant[query["query_id"]], ranked[query["query_id"]], fused
+            ),
             "missed_spans": missed.get(query["query_id"], []),
         }
         for query in inputs.queries.to_pylist()
@@ -92,15 +95,20 @@ def _relevant_chunks(inputs: ReportInputs, chunker: str) -> dict[str, list[str]]
     return found
 
 
-def _surfaced(relevant: Iterable[str], ranked: Iterable[Row]) -> list[Row]:
-    """Each relevant chunk with its ranks, and the retrievers whose list it was in."""
+def _surfaced(relevant: Iterable[str], ranked: Iterable[Row], fused: bool) -> list[Row]:
+    """Each relevant chunk with its ranks, and the retrievers whose list it was in.
+
+    A chunk that a fused list lost at its depth stood in some retriever's list all the same, and
+    which one is not kept: then the retrievers are null, not none.
+    """
     rank_of = {row["chunk_id"]: row for row in ranked}
     lines = []
     for chunk in relevant:
         row: Mapping[str, Any] = rank_of.get(chunk, {})
         by = [name for name, rank in _CHANNELS.items() if row.get(rank) is not None]
+        known = row or not fused
         ranks = {key: row.get(key) for key in ("rank", *_CHANNELS.values(), "fused_rank")}
-        lines.append({"chunk_id": chunk, "surfaced_by": by, **ranks})
+        lines.append({"chunk_id": chunk, "surfaced_by": by if known else None, **ranks})
     return lines
 
 

@@ -190,6 +190,18 @@ def test_filter_pairs_start_where_nothing_is_filtered() -> None:
     assert found == [("open", "dense", ["q1", "q3"]), ("open", "filtered", ["q2"])]
 
 
+def test_filter_pairs_add_one_filter_to_another_and_take_none_away() -> None:
+    scope = dataclasses.replace(DENSE, name="scope")
+    both = dataclasses.replace(DENSE, name="both", metadata_filters=True)
+    fields = dataclasses.replace(DENSE, name="fields", doc_scope=False, metadata_filters=True)
+    configurations = [scope, both, fields]
+    of = {c.name: CASE for c in configurations}
+    metrics, ranked, gold = measured(of)
+    table = config_pairs(configurations, metrics, ranked, gold, corpus=CORPUS)
+    found = {(r["from_config"], r["to_config"]) for r in filter_pairs(configurations, table)}
+    assert found == {("scope", "both"), ("fields", "both")}
+
+
 def test_different_queries_cannot_be_compared() -> None:
     metrics, ranked, gold = measured(hand())
     fewer = metrics.filter(

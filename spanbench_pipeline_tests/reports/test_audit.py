@@ -17,7 +17,7 @@ def lines(text: str) -> list[dict[str, Any]]:
 
 
 def chunk(
-    chunk_id: str, by: list[str], rank: int | None, dense: int | None, bm25: int | None
+    chunk_id: str, by: list[str] | None, rank: int | None, dense: int | None, bm25: int | None
 ) -> dict[str, Any]:
     ranks = {"rank": rank, "dense_rank": dense, "bm25_rank": bm25, "fused_rank": None}
     return {"chunk_id": chunk_id, "surfaced_by": by, **ranks}
@@ -44,7 +44,7 @@ def test_a_line_a_query_with_all_that_decides_its_figures() -> None:
         "ranking": ["a:halves:0", "a:halves:2"],
         "relevant_chunks": [
             chunk("a:halves:0", ["bm25"], 1, None, 1),
-            chunk("a:halves:1", [], None, None, None),
+            chunk("a:halves:1", None, None, None, None),
         ],
         "missed_spans": [],
     }
@@ -91,6 +91,14 @@ def test_an_empty_list_is_a_line_all_the_same() -> None:
     assert [line["query_id"] for line in found] == ["q1", "q2", "q3"]
     assert found[1]["ranking"] == []
     assert [c["surfaced_by"] for c in found[1]["relevant_chunks"]] == [[], []]
+
+
+def test_what_a_fused_list_lost_was_surfaced_by_nobody_knows_whom() -> None:
+    given = tiny.inputs()
+    kept = [row for row in given.rankings.to_pylist() if row["query_id"] != "q2"]
+    shorter = replace(given, rankings=tables.from_rows("rankings", kept))
+    lost = lines(audit(shorter, "halves + hybrid").queries)[1]["relevant_chunks"]
+    assert [c["surfaced_by"] for c in lost] == [None, None]
 
 
 def test_a_line_stays_one_line_whatever_the_text_holds() -> None:
