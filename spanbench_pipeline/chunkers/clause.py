@@ -1,8 +1,8 @@
 """Pieces that follow a contract's own structure: split at headers, fold short ones, cut long ones.
 
 White space in and before a header is spaces and tabs, never a newline: with newlines allowed, the
-number in a page's footer and the capital that opens the next page would make a header. Headers do not
-overlap: in ``1.   Section 2`` the number is the header, and what it has taken begins no other.
+number in a page's footer and the capital that opens the next page would make a header. Headers do
+not overlap: in ``1.   Section 2`` the number is the header, and what it took begins no other.
 """
 
 from __future__ import annotations
