@@ -13,8 +13,8 @@ import dagster as dg
 import pyarrow as pa
 
 from spanbench_pipeline import tables, warehouse
-from spanbench_pipeline.assets.stage import Outcome, Reader, Stage
-from spanbench_pipeline.errors import NotMeasured
+from spanbench_pipeline.assets.stage import Check, Outcome, Reader, Rows, Stage
+from spanbench_pipeline.errors import InputError, NotMeasured
 from spanbench_pipeline.experiment import slug
 from spanbench_pipeline.freshness import Key, name
 from spanbench_pipeline.project import Project
@@ -73,8 +73,7 @@ def definitions(
     assets: list[dg.AssetsDefinition | dg.AssetChecksDefinition] = []
     for stage in stages:
         assets.append(_asset(stage, project, kinds))
-        if stage.checks:
-            assets.append(_checks(stage, project, kinds))
+        assets.append(_checks(stage, project, kinds))
     return assets
 
 
@@ -110,14 +109,13 @@ def _checks(stage: Stage, project: Project, kinds: Mapping[Key, str]) -> dg.Asse
         name="__".join(stage.key) + "__checks",
         specs=[
             dg.AssetCheckSpec(c.name, asset=key, description=c.description, blocking=c.blocking)
-            for c in stage.checks
+            for c in stage.all_checks
         ],
     )
     def checked() -> Iterator[dg.AssetCheckResult]:
         reader = Reader(project, stage, kinds)
-        measured = reader.stored(stage.key).state == warehouse.MEASURED
-        for check in stage.checks:
-            rows = check.find(reader) if measured else []
+        for check in stage.all_checks:
+            rows, measured = _found(check, reader)
             yield dg.AssetCheckResult(
                 asset_key=key,
                 check_name=check.name,
@@ -129,6 +127,19 @@ def _checks(stage: Stage, project: Project, kinds: Mapping[Key, str]) -> dg.Asse
             )
 
     return checked
+
+
+def _found(check: Check, reader: Reader) -> tuple[Rows, bool]:
+    """The rows that break an invariant, and whether there was anything to look at.
+
+    A table that cannot be read breaks every invariant: what was not looked at has not passed.
+    """
+    try:
+        if reader.stored(reader.stage.key).state != warehouse.MEASURED:
+            return [], False
+        return check.find(reader), True
+    except (InputError, ValueError) as error:
+        return [{"cannot be checked": str(error)}], True
 
 
 def _offending(rows: Sequence[Mapping[str, Any]]) -> dict[str, Any]:

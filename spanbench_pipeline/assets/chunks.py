@@ -27,6 +27,7 @@ def stages(experiment: Experiment) -> list[Stage]:
                 modules=(chunker.module, "spanbench_pipeline.chunkers"),
                 params={"name": chunker.name, "params": dict(chunker.params)},
                 checks=_checks(chunker),
+                owns={"corpus": corpus, "chunker": chunker.name},
                 tags={"corpus": corpus, "chunker": chunker.name},
             )
         )

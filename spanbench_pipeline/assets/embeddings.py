@@ -39,6 +39,7 @@ def stages(experiment: Experiment, project: Project) -> list[Stage]:
             libraries=MODEL_LIBRARIES,
             checks=_checks(experiment.encoders[encoder].normalize),
             kinds=("pytorch", "parquet"),
+            owns={"corpus": experiment.corpus, "chunker": chunker, "encoder": encoder},
             tags={"corpus": experiment.corpus, "chunker": chunker, "encoder": slug(encoder)},
         )
         for chunker, encoder in pairs

@@ -69,7 +69,7 @@ def _record(instance: dg.DagsterInstance, stage: Stage, project: Project, event:
 def _failed_checks(instance: dg.DagsterInstance, stage: Stage, storage_id: int) -> tuple[str, ...]:
     """Blocking checks that failed, or were never evaluated, on this very materialization."""
     failed = []
-    for check in stage.checks:
+    for check in stage.all_checks:
         if not check.blocking:
             continue
         key = dg.AssetCheckKey(dg.AssetKey(list(stage.key)), check.name)

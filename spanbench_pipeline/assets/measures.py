@@ -9,7 +9,7 @@ import pyarrow as pa
 
 from spanbench_pipeline.assets.stage import Check, Outcome, Reader, Stage
 from spanbench_pipeline.experiment import Configuration, Experiment
-from spanbench_pipeline.measures import failure_labels, invariants, retrieval
+from spanbench_pipeline.measures import consistency, failure_labels, invariants, retrieval
 
 Measure = Callable[..., pa.Table]
 
@@ -30,31 +30,44 @@ _PARTITION = Check(
 )
 
 
+_OUTCOMES = Check(
+    "outcomes_of_the_gold_spans",
+    "Each gold span has one outcome, with no more characters covered than it has.",
+    lambda reader: consistency.wrong_outcomes(reader.own(), reader.table("gold_spans")),
+)
+_FOLLOW = Check(
+    "span_metrics_follow_from_outcomes",
+    "Span coverage, span recall and complete grounding follow from the characters covered.",
+    lambda reader: consistency.metrics_unlike_outcomes(reader.own(), reader.all("span_outcomes")),
+)
+_LABELS = Check(
+    "labels_are_known",
+    "Every label exists, has its own lever, and comes with readable evidence.",
+    lambda reader: consistency.malformed_labels(reader.own(), failure_labels.LABELS),
+)
+
+
 def stages(experiment: Experiment) -> list[Stage]:
     """Three stages a configuration."""
     found = []
     for config in experiment.configurations:
-        metrics = _stage(
-            experiment,
-            config,
+        stage = partial(_stage, experiment, config)
+        outcomes = stage("span_outcomes", retrieval.span_outcomes, retrieval, (_OUTCOMES,))
+        metrics = stage(
             "query_metrics",
             retrieval.query_metrics,
             retrieval,
-            (_RANGE, _EVERY_QUERY),
+            (_RANGE, _EVERY_QUERY, _FOLLOW),
+            (outcomes.key,),
         )
-        outcomes = _stage(
-            experiment, config, "span_outcomes", retrieval.span_outcomes, retrieval, ()
-        )
-        labels = _stage(
-            experiment,
-            config,
+        labels = stage(
             "failure_labels",
             failure_labels.failure_labels,
             failure_labels,
-            (_PARTITION,),
-            extra=(metrics.key,),
+            (_PARTITION, _LABELS),
+            (metrics.key,),
         )
-        found += [metrics, outcomes, labels]
+        found += [outcomes, metrics, labels]
     return found
 
 
@@ -78,6 +91,7 @@ def _stage(
         deps=deps,
         modules=(module.__name__,),  # type: ignore[attr-defined]
         params={"config": config.name},
+        owns={"corpus": corpus, "config": config.name},
         checks=checks,
         tags={"corpus": corpus, "config": config.slug, "chunker": config.chunker},
     )

@@ -20,7 +20,7 @@ from spanbench_pipeline import encoding
 from spanbench_pipeline.assets import embeddings
 from spanbench_pipeline.assets.stage import Check, Outcome, Reader, Stage
 from spanbench_pipeline.experiment import Configuration, Experiment, slug
-from spanbench_pipeline.measures import invariants
+from spanbench_pipeline.measures import consistency, invariants
 from spanbench_pipeline.project import Project
 from spanbench_pipeline.retrieval import dense, fusion, lexical, ranking, rerank
 from spanbench_pipeline.retrieval.lists import Ints, Lists
@@ -50,6 +50,7 @@ def _stage(experiment: Experiment, config: Configuration, project: Project) -> S
         params=_params(experiment, config, project),
         libraries=_libraries(experiment, config),
         checks=_checks(experiment, config),
+        owns={"corpus": corpus, "config": config.name},
         tags={"corpus": corpus, "config": config.slug, "chunker": config.chunker},
     )
 
@@ -216,6 +217,22 @@ def _reranker(
 
 def _checks(experiment: Experiment, config: Configuration) -> tuple[Check, ...]:
     return (
+        Check(
+            "scores_in_order",
+            "Every score is finite, and none is higher than the one ranked before it.",
+            lambda reader: consistency.unordered_scores(reader.own()),
+        ),
+        Check(
+            "inside_scope",
+            "Every ranked chunk is of a query of the corpus and inside that query's scope.",
+            lambda reader: consistency.outside_scope(
+                reader.own(),
+                reader.table("queries"),
+                reader.table("documents"),
+                doc_scope=config.doc_scope,
+                metadata_filters=config.metadata_filters,
+            ),
+        ),
         Check(
             "no_duplicate_chunks",
             "A ranking holds a chunk once.",

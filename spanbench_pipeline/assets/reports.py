@@ -6,13 +6,14 @@ import hashlib
 import importlib.metadata
 import platform
 from functools import partial
+from pathlib import Path
 from typing import Any
 
 import pyarrow as pa
 
 from spanbench_pipeline import __version__, tables, warehouse
 from spanbench_pipeline.assets import embeddings
-from spanbench_pipeline.assets.stage import Outcome, Reader, Stage
+from spanbench_pipeline.assets.stage import Check, Outcome, Reader, Rows, Stage
 from spanbench_pipeline.corpora.source import open_source
 from spanbench_pipeline.errors import InputError
 from spanbench_pipeline.experiment import Encoder, Experiment, Reranker
@@ -65,6 +66,8 @@ def stages(experiment: Experiment, project: Project) -> list[Stage]:
             tags={"corpus": corpus},
             partial=True,
             options={"baseline": experiment.baseline},
+            owns={"corpus": corpus},
+            checks=(_FILES,),
             damage=partial(_damage, corpus),
         )
     ]
@@ -165,10 +168,24 @@ def _remove_others(project: Project, corpus: str, kept: set[str]) -> None:
             path.unlink()
 
 
+def _changed(folder: Path, listed: pa.Table) -> Rows:
+    """The listed report files that are missing, or not the ones that were written."""
+    return [
+        row
+        for row in listed.to_pylist()
+        if not (folder / row["file"]).is_file()
+        or warehouse.file_sha256(folder / row["file"]) != row["sha256"]
+    ]
+
+
+_FILES = Check(
+    "files_as_written",
+    "Every report file is there and is the one that was written.",
+    lambda reader: _changed(reader.project.reports / reader.stage.corpus, reader.own()),
+)
+
+
 def _damage(corpus: str, project: Project, listed: pa.Table) -> str:
     """Which report file is not the one that was written; empty where all are."""
-    for row in listed.to_pylist():
-        path = project.reports / corpus / row["file"]
-        if not path.is_file() or warehouse.file_sha256(path) != row["sha256"]:
-            return f"report file {row['file']} is missing or changed"
-    return ""
+    changed = _changed(project.reports / corpus, listed)
+    return f"report file {changed[0]['file']} is missing or changed" if changed else ""

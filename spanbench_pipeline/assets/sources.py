@@ -34,6 +34,8 @@ def stages(experiment: Experiment, project: Project) -> list[Stage]:
         params={"source": settings, "content": content},
         kinds=("file", "parquet"),
         part="source",
+        owns={"corpus": experiment.corpus},
+        checks=(_sources_unchanged(experiment),),
     )
 
     def table_stage(name: str, *deps: str, checks: tuple[Check, ...] = ()) -> Stage:
@@ -48,6 +50,7 @@ def stages(experiment: Experiment, project: Project) -> list[Stage]:
             libraries=("pypdf",),
             checks=checks,
             part="source",
+            owns={"corpus": experiment.corpus},
         )
 
     return [
@@ -85,6 +88,19 @@ def _reads(name: str, path: Path, content: str) -> Callable[[Reader], Outcome]:
 def _loaded(path: Path, _: str, project: Project) -> EvalSet:
     """The eval set, read once for its three tables; the content's hash keeps it from going old."""
     return source.load(experiments.load(path), project)
+
+
+def _sources_unchanged(experiment: Experiment) -> Check:
+    def find(reader: Reader) -> Rows:
+        now = [asdict(f) for f in source.open_source(experiment, reader.project).files()]
+        rows = reader.own().drop_columns(["corpus"]).to_pylist()
+        return [row for row in rows if row not in now] + [row for row in now if row not in rows]
+
+    return Check(
+        "hashes_equal_the_files",
+        "The recorded files are the ones that lie there now, byte for byte.",
+        find,
+    )
 
 
 def _text_violations(reader: Reader) -> Rows:

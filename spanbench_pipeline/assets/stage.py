@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -9,7 +10,7 @@ from typing import Any
 
 import pyarrow as pa
 
-from spanbench_pipeline import warehouse
+from spanbench_pipeline import tables, warehouse
 from spanbench_pipeline.code_version import code_version
 from spanbench_pipeline.freshness import Key, Node
 from spanbench_pipeline.project import Project
@@ -65,8 +66,15 @@ class Stage:
     options: Mapping[str, str] = field(default_factory=dict)
     part: str = "summary"
     """The group within the corpus of a stage whose key does not name one."""
+    owns: Mapping[str, str] = field(default_factory=dict)
+    """Columns that hold one value in all its rows: the corpus, the configuration, the chunker."""
     damage: Callable[[Project, pa.Table], str] | None = None
     """Says what is wrong with further files that the stage wrote; empty where nothing is."""
+
+    @property
+    def all_checks(self) -> tuple[Check, ...]:
+        """The stage's own checks, behind those that every table must pass."""
+        return (KEYS_UNIQUE, OWN_ROWS, *self.checks)
 
     @property
     def corpus(self) -> str:
@@ -97,13 +105,13 @@ class Reader:
         self,
         project: Project,
         stage: Stage,
-        tables: Mapping[Key, str],
+        kinds: Mapping[Key, str],
         options: Mapping[str, str] | None = None,
     ) -> None:
         self.project = project
         self.stage = stage
         self.options = {**stage.options, **(options or {})}
-        self._tables = tables
+        self._kinds = kinds
         self._read: dict[Key, warehouse.Stored] = {}
 
     def stored(self, key: Key) -> warehouse.Stored:
@@ -112,7 +120,7 @@ class Reader:
             raise KeyError(f"{self.stage.key} does not declare the input {key}")
         if key not in self._read:
             path = self.project.parquet / warehouse.relative_path(key)
-            self._read[key] = warehouse.read(path, self._tables[key])
+            self._read[key] = warehouse.read(path, self._kinds[key])
         return self._read[key]
 
     def own(self) -> pa.Table:
@@ -132,3 +140,29 @@ class Reader:
         """The first input's state that is not ``measured``; None where all are."""
         states = [self.stored(dep).state for dep in self.stage.deps]
         return next((s for s in states if s != warehouse.MEASURED), None)
+
+
+def _foreign_rows(reader: Reader) -> Rows:
+    """Values of the owned columns that are not the stage's, with their number of rows."""
+    table = reader.own()
+    wrong: Rows = []
+    for column, value in reader.stage.owns.items():
+        counts = Counter(table[column].to_pylist())
+        wrong += [
+            {"column": column, "value": found, "expected": value, "rows": n}
+            for found, n in sorted(counts.items(), key=str)
+            if found != value
+        ]
+    return wrong
+
+
+KEYS_UNIQUE = Check(
+    "keys_unique",
+    "No two rows have one key: every id names one thing.",
+    lambda reader: tables.repeated_keys(reader.stage.table, reader.own()).to_pylist(),
+)
+OWN_ROWS = Check(
+    "own_rows_only",
+    "Every row is of this asset's corpus, configuration and chunker, and of no other.",
+    _foreign_rows,
+)

@@ -17,6 +17,7 @@ from spanbench_pipeline.measures import (
     chunk_stats,
     comparisons,
     config_stats,
+    consistency,
     invariants,
 )
 
@@ -34,13 +35,21 @@ def stages(experiment: Experiment) -> list[Stage]:
     stats_key = (experiment.corpus, "chunk_stats")
     stage = partial(_stage, experiment)
     return [
-        stage("configs", partial(_configs, experiment), rankings, (__name__,), configs),
+        stage(
+            "configs",
+            partial(_configs, experiment),
+            rankings,
+            (__name__,),
+            configs,
+            (_every(experiment),),
+        ),
         stage(
             "chunk_stats",
             partial(_chunk_stats, experiment),
             [*chunks, *vectors.values(), queries, gold, (experiment.corpus, "documents")],
             (f"{_MEASURES}.chunk_stats", "spanbench_pipeline.chunkers.clause"),
             [repr(e) for e in experiment.encoders.values()],
+            (_COUNTS,),
         ),
         stage(
             "config_metrics",
@@ -54,6 +63,7 @@ def stages(experiment: Experiment) -> list[Stage]:
             _clause_type_metrics,
             [*metrics, queries],
             (f"{_MEASURES}.aggregate",),
+            checks=(_BY_TYPE,),
         ),
         stage(
             "config_stats",
@@ -61,6 +71,7 @@ def stages(experiment: Experiment) -> list[Stage]:
             [*metrics, *rankings, gold, stats_key],
             (f"{_MEASURES}.config_stats",),
             configs,
+            (_STATS,),
         ),
         stage(
             "config_pairs",
@@ -68,6 +79,7 @@ def stages(experiment: Experiment) -> list[Stage]:
             [*metrics, *rankings, gold],
             (f"{_MEASURES}.comparisons",),
             configs,
+            (_PAIRS,),
         ),
     ]
 
@@ -91,6 +103,7 @@ def _stage(
         params={"settings": params or []},
         checks=checks,
         tags={"corpus": experiment.corpus},
+        owns={"corpus": experiment.corpus},
         partial=True,
     )
 
@@ -205,3 +218,34 @@ _AGGREGATES = Check(
         reader.own(), reader.all("query_metrics"), reader.table("queries")
     ),
 )
+_COUNTS = Check(
+    "counts_and_shares_sound",
+    "The number of chunks is the chunk table's, and every share lies in [0, 1].",
+    lambda reader: consistency.wrong_chunk_stats(reader.own(), reader.all("chunks")),
+)
+_BY_TYPE = Check(
+    "means_equal_their_parts",
+    "Every mean equals the mean of its queries' values, computed again on another path.",
+    lambda reader: consistency.metric_means_by_type(
+        reader.own(), reader.all("query_metrics"), reader.table("queries")
+    ),
+)
+_STATS = Check(
+    "shares_in_range",
+    "Every share lies in [0, 1], and no count is negative.",
+    lambda reader: consistency.out_of_unit(reader.own(), "failing_queries"),
+)
+_PAIRS = Check(
+    "comparisons_follow_from_queries",
+    "Every delta, and the queries fixed and broken, follow from the two configurations' queries.",
+    lambda reader: consistency.wrong_pairs(reader.own(), reader.all("query_metrics")),
+)
+
+
+def _every(experiment: Experiment) -> Check:
+    names = [c.name for c in experiment.configurations]
+    return Check(
+        "every_configuration_once",
+        "The table has the experiment's configurations, those not measured included.",
+        lambda reader: consistency.unknown_configurations(reader.own(), names),
+    )

@@ -1,0 +1,199 @@
+"""What must hold between what was retrieved and what was said of it, looked at on another path.
+
+As ``invariants``: offending rows, [] where it holds, and none of it uses the code that it checks.
+"""
+
+from __future__ import annotations
+
+import json
+import math
+from collections import defaultdict
+from typing import Any
+
+import pyarrow as pa
+
+from spanbench_pipeline.experiment import LEVERS
+from spanbench_pipeline.measures import TOP
+from spanbench_pipeline.measures.invariants import TOLERANCE, Rows
+
+
+def unordered_scores(rankings: pa.Table) -> Rows:
+    """Ranked chunks with a higher score than the one before them, or with none."""
+    wrong: Rows = []
+    last: dict[tuple[str, str], float] = {}
+    order = ["config", "query_id", "rank"]
+    ranked = rankings.select([*order, "chunk_id", "score"])
+    for row in ranked.sort_by([(column, "ascending") for column in order]).to_pylist():
+        key = (row["config"], row["query_id"])
+        if not math.isfinite(row["score"]) or row["score"] > last.get(key, math.inf):
+            wrong.append(row)
+        last[key] = row["score"]
+    return wrong
+
+
+def outside_scope(
+    rankings: pa.Table,
+    queries: pa.Table,
+    documents: pa.Table,
+    *,
+    doc_scope: bool,
+    metadata_filters: bool,
+) -> Rows:
+    """Ranked chunks of unknown queries, or of documents that the query's scope shuts out."""
+    asked = {row["query_id"]: row for row in queries.to_pylist()}
+    fields = documents.select(["doc_id", "metadata"]).to_pylist()
+    metadata = {row["doc_id"]: dict(row["metadata"]) for row in fields}
+    wrong: Rows = []
+    for row in rankings.select(["config", "query_id", "rank", "chunk_id", "doc_id"]).to_pylist():
+        query = asked.get(row["query_id"])
+        if query is None:
+            wrong.append(row | {"problem": "no such query"})
+        elif doc_scope and query["doc_id"] not in (None, row["doc_id"]):
+            wrong.append(row | {"problem": f"the query is about {query['doc_id']}"})
+        elif metadata_filters:
+            wanted = dict(query["filters"])
+            if not wanted.items() <= metadata[row["doc_id"]].items():
+                wrong.append(row | {"problem": f"the query's filters are {wanted}"})
+    return wrong
+
+
+def wrong_outcomes(span_outcomes: pa.Table, gold_spans: pa.Table) -> Rows:
+    """Outcomes of no gold span, of another place, or with more characters than the span has."""
+    place = ["query_id", "span_no", "doc_id", "start_char", "end_char"]
+    gold = {tuple(row.values()) for row in gold_spans.select(place).to_pylist()}
+    rows = span_outcomes.to_pylist()
+    found = {tuple(row[c] for c in place) for row in rows}
+    absent = [dict(zip(place, key, strict=True)) | {"problem": "absent"} for key in gold - found]
+    return sorted(absent, key=str) + [
+        row
+        for row in rows
+        if tuple(row[c] for c in place) not in gold
+        or not 0 <= row["covered_chars"] <= row["end_char"] - row["start_char"]
+    ]
+
+
+def metrics_unlike_outcomes(query_metrics: pa.Table, span_outcomes: pa.Table) -> Rows:
+    """Span metrics that do not follow from the characters covered of each gold span."""
+    spans: dict[tuple[str, str], list[tuple[int, int]]] = defaultdict(list)
+    for row in span_outcomes.to_pylist():
+        length = row["end_char"] - row["start_char"]
+        spans[row["config"], row["query_id"]].append((row["covered_chars"], length))
+    wrong: Rows = []
+    for row in query_metrics.to_pylist():
+        follows = _SPAN_METRICS.get(row["metric"])
+        if follows is None:
+            continue
+        expected = follows(spans[row["config"], row["query_id"]])
+        if row["value"] is None or abs(row["value"] - expected) > TOLERANCE:
+            wrong.append(row | {"expected": expected})
+    return wrong
+
+
+def _coverage(spans: list[tuple[int, int]]) -> float:
+    return sum(covered for covered, _ in spans) / max(1, sum(length for _, length in spans))
+
+
+def _recall(spans: list[tuple[int, int]]) -> float:
+    return sum(2 * covered >= length for covered, length in spans) / max(1, len(spans))
+
+
+def _grounding(spans: list[tuple[int, int]]) -> float:
+    return float(bool(spans) and all(2 * covered >= length for covered, length in spans))
+
+
+_SPAN_METRICS = {
+    "span_coverage": _coverage,
+    "span_recall": _recall,
+    "complete_grounding": _grounding,
+}
+
+
+def malformed_labels(failure_labels: pa.Table, levers: dict[str, str | None]) -> Rows:
+    """Labels that do not exist, with another lever than theirs, or without readable evidence."""
+    wrong: Rows = []
+    for row in failure_labels.to_pylist():
+        try:
+            sound = bool(json.loads(row["evidence"])["failed_spans"])
+        except (ValueError, KeyError, TypeError):
+            sound = False
+        if not sound or row["label"] not in levers or levers[row["label"]] != row["lever"]:
+            wrong.append(row)
+    return wrong
+
+
+def wrong_chunk_stats(chunk_stats: pa.Table, chunks: pa.Table) -> Rows:
+    """Counts that are not the chunk table's, and shares outside [0, 1]."""
+    counts: dict[str, int] = defaultdict(int)
+    for chunker in chunks["chunker"].to_pylist():
+        counts[chunker] += 1
+    wrong: Rows = []
+    for row in chunk_stats.to_pylist():
+        value = row["value"]
+        if row["stat"] == "n_chunks":
+            sound = value == counts[row["chunker"]]
+        elif row["stat"] in ("median_chars", "relevant_per_query", "documents_without_header"):
+            sound = value is None or value >= 0
+        else:
+            sound = value is None or 0 <= value <= 1
+        if not sound:
+            wrong.append(row)
+    return wrong
+
+
+def wrong_pairs(config_pairs: pa.Table, query_metrics: pa.Table) -> Rows:
+    """Comparisons that do not follow from the two configurations' grounded queries."""
+    grounded: dict[str, dict[str, float]] = defaultdict(dict)
+    for row in query_metrics.to_pylist():
+        if (row["metric"], row["k"]) == ("complete_grounding", TOP):
+            grounded[row["config"]][row["query_id"]] = row["value"]
+    wrong: Rows = []
+    for row in config_pairs.to_pylist():
+        before, after = grounded[row["from_config"]], grounded[row["to_config"]]
+        fixed = sorted(q for q in after if after[q] > before.get(q, 0))
+        broken = sorted(q for q in before if before[q] > after.get(q, 0))
+        delta = (sum(after.values()) - sum(before.values())) / max(1, len(after))
+        sound = (
+            (row["fixed_queries"], row["broken_queries"]) == (fixed, broken)
+            and (row["fixed"], row["broken"]) == (len(fixed), len(broken))
+            and abs(row["delta"] - delta) <= TOLERANCE
+            and row["lever"] in LEVERS
+        )
+        if not sound:
+            wrong.append(row | {"expected": {"delta": delta, "fixed": fixed, "broken": broken}})
+    return wrong
+
+
+def unknown_configurations(table: pa.Table, names: list[str]) -> Rows:
+    """Configurations of a table that the experiment does not have, and the reverse."""
+    unlike = set(table["config"].to_pylist()) ^ set(names)
+    return [{"config": config, "in_experiment": config in names} for config in sorted(unlike)]
+
+
+def out_of_unit(table: pa.Table, *unless: str) -> Rows:
+    """Statistics outside [0, 1], those named in ``unless`` apart (they must not be negative)."""
+    return [
+        row
+        for row in table.to_pylist()
+        if row["value"] is not None
+        and not (row["value"] >= 0 and (row["value"] <= 1 or row["stat"] in unless))
+    ]
+
+
+def metric_means_by_type(
+    clause_type_metrics: pa.Table, query_metrics: pa.Table, queries: pa.Table
+) -> Rows:
+    """Rows of clause_type_metrics that are not the mean of their queries' defined values."""
+    kind: dict[str, Any] = {r["query_id"]: r["clause_type"] for r in queries.to_pylist()}
+    values: dict[tuple[Any, ...], list[float]] = defaultdict(list)
+    for row in query_metrics.to_pylist():
+        if kind.get(row["query_id"]) is not None and row["value"] is not None:
+            key = (row["config"], kind[row["query_id"]], row["metric"], row["k"])
+            values[key].append(row["value"])
+    wrong: Rows = []
+    for row in clause_type_metrics.to_pylist():
+        of_row = values[row["config"], row["clause_type"], row["metric"], row["k"]]
+        expected = sum(of_row) / len(of_row) if of_row else None
+        same = (row["value"] is None) == (expected is None) and row["n_queries"] == len(of_row)
+        if not same or (expected is not None and abs(row["value"] - expected) > TOLERANCE):
+            wrong.append(row | {"expected": expected})
+    return wrong

@@ -1,0 +1,327 @@
+"""Each fault that a stored table can have fires the check of that name and stops what follows.
+
+The fault is planted where it would arise, between computing a stage and storing its table, so that
+everything else about the run is true: the file is the recorded one, and only a check can tell.
+"""
+
+from __future__ import annotations
+
+import json
+import shutil
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+
+from spanbench_pipeline import warehouse
+from spanbench_pipeline.assets import graph as graphs
+from spanbench_pipeline.assets.instance import open_instance
+from spanbench_pipeline.assets.run import Result, Runner
+from spanbench_pipeline.freshness import Key
+from spanbench_pipeline.project import Project
+from spanbench_pipeline_tests import tiny_models
+from spanbench_pipeline_tests.end_to_end.conftest import BM25_ONLY, CONTRACTS, QUERIES
+
+DENSE = """
+[encoders.tiny]
+model = "{model}"
+max_length = 32
+[[configurations]]
+name = "clause"
+chunker = "clause"
+[[configurations]]
+name = "naive"
+chunker = "naive"
+"""
+Corrupt = Callable[[pa.Table], pa.Table]
+
+
+@dataclass(frozen=True)
+class Fault:
+    """A table's stage, what happens to it, and the check that must notice."""
+
+    stage: str
+    corrupt: Corrupt
+    check: str
+
+    @property
+    def key(self) -> Key:
+        return ("own", *self.stage.split("/"))
+
+
+def with_column(table: pa.Table, name: str, values: list) -> pa.Table:
+    at = table.schema.get_field_index(name)
+    return table.set_column(
+        at, table.schema.field(at), pa.array(values, table.schema.field(at).type)
+    )
+
+
+def change(name: str, change_value: Callable, where: Callable = lambda row: True) -> Corrupt:
+    """Changes a column in the rows that ``where`` picks."""
+
+    def corrupt(table: pa.Table) -> pa.Table:
+        rows = table.to_pylist()
+        picked = [where(row) for row in rows]
+        assert any(picked)
+        values = [
+            change_value(r[name]) if p else r[name] for r, p in zip(rows, picked, strict=True)
+        ]
+        return with_column(table, name, values)
+
+    return corrupt
+
+
+def both(*changes: Corrupt) -> Corrupt:
+    def corrupt(table: pa.Table) -> pa.Table:
+        for one in changes:
+            table = one(table)
+        return table
+
+    return corrupt
+
+
+def first(**equal: object) -> Callable:
+    return lambda row: all(row[k] == v for k, v in equal.items())
+
+
+def without(index: int) -> Corrupt:
+    return lambda table: table.filter(pa.array(np.arange(table.num_rows) != index % table.num_rows))
+
+
+def repeat_first(table: pa.Table) -> pa.Table:
+    return pa.concat_tables([table.slice(0, 1), table])
+
+
+def swap_texts(table: pa.Table) -> pa.Table:
+    return with_column(table, "text", table["text"].to_pylist()[::-1])
+
+
+def nan_vector(table: pa.Table) -> pa.Table:
+    vectors = table["vector"].to_pylist()
+    vectors[0] = [float("nan"), *vectors[0][1:]]
+    return with_column(table, "vector", vectors)
+
+
+def repeated_chunk(table: pa.Table) -> pa.Table:
+    """The second chunk of the first list becomes its first once more."""
+    rows = table.to_pylist()
+    for column in ("chunk_id", "doc_id", "start_char", "end_char"):
+        rows[1][column] = rows[0][column]
+    return pa.Table.from_pylist(rows, table.schema)
+
+
+FAULTS = [
+    Fault("source_archive", change("sha256", lambda _: "0" * 64), "hashes_equal_the_files"),
+    Fault("documents", swap_texts, "texts_equal_their_hashes"),
+    Fault("documents", change("n_chars", lambda n: n + 1), "texts_equal_their_hashes"),
+    Fault("documents", change("corpus", lambda _: "other"), "own_rows_only"),
+    Fault("queries", repeat_first, "keys_unique"),
+    Fault("gold_spans", change("start_char", lambda n: n + 1), "gold_spans_inside_text"),
+    Fault("gold_spans", change("end_char", lambda _: 10**6), "gold_spans_inside_text"),
+    Fault("gold_spans", without(0), "gold_spans_inside_text"),
+    Fault(
+        "chunks/naive",
+        both(change("start_char", lambda n: n + 1), change("end_char", lambda n: n + 1)),
+        "chunks_inside_text",
+    ),
+    Fault("chunks/naive", change("end_char", lambda _: 0), "chunks_inside_text"),
+    Fault("chunks/naive", repeat_first, "keys_unique"),
+    Fault("chunks/naive", repeat_first, "chunk_ids_unique"),
+    Fault("chunks/clause", without(1), "every_character_in_a_chunk"),
+    Fault("chunks/naive", change("chunker", lambda _: "clause"), "own_rows_only"),
+    Fault("embeddings/clause", nan_vector, "sound_vectors"),
+    Fault("embeddings/clause", change("vector", lambda v: [2 * x for x in v]), "sound_vectors"),
+    Fault(
+        "embeddings/clause",
+        change("chunk_id", lambda c: c.replace(":clause:", ":naive:")),
+        "same_chunks_as_table",
+    ),
+    Fault("embeddings/clause", without(-1), "same_chunks_as_table"),
+    Fault("rankings/naive", repeated_chunk, "no_duplicate_chunks"),
+    Fault("rankings/naive", without(0), "ranks_without_holes"),
+    Fault("rankings/naive_bm25", change("rank", lambda n: n + 30), "ranks_without_holes"),
+    Fault(
+        "rankings/naive_bm25", change("start_char", lambda n: n + 1), "offsets_of_the_chunk_table"
+    ),
+    Fault(
+        "rankings/naive_bm25",
+        change("chunk_id", lambda c: c.replace(":naive:", ":clause:") + "9"),
+        "offsets_of_the_chunk_table",
+    ),
+    Fault(
+        "rankings/naive_bm25",
+        change("doc_id", lambda d: {"alpha": "beta", "beta": "alpha"}[d]),
+        "inside_scope",
+    ),
+    Fault("rankings/naive_bm25", change("query_id", lambda _: "q9"), "inside_scope"),
+    Fault("rankings/naive", change("score", lambda s: -s), "scores_in_order"),
+    Fault("rankings/naive_bm25", change("score", lambda _: float("nan")), "scores_in_order"),
+    Fault(
+        "span_outcomes/naive_bm25",
+        change("covered_chars", lambda _: 10**6),
+        "outcomes_of_the_gold_spans",
+    ),
+    Fault("span_outcomes/naive_bm25", without(0), "outcomes_of_the_gold_spans"),
+    Fault(
+        "query_metrics/naive_bm25",
+        change("value", lambda _: 1.5, first(metric="mrr")),
+        "metrics_in_range",
+    ),
+    Fault("query_metrics/naive_bm25", without(0), "every_query_has_every_metric"),
+    Fault(
+        "query_metrics/naive_bm25",
+        change("value", lambda v: 1 - v, first(metric="complete_grounding")),
+        "span_metrics_follow_from_outcomes",
+    ),
+    Fault("failure_labels/naive_bm25", without(0), "labels_partition_failures"),
+    Fault("failure_labels/naive_bm25", change("lever", lambda _: "luck"), "labels_are_known"),
+    Fault("failure_labels/naive_bm25", change("evidence", lambda _: "{"), "labels_are_known"),
+    Fault(
+        "config_metrics",
+        change("value", lambda v: v / 2, first(metric="mrr")),
+        "means_equal_their_parts",
+    ),
+    Fault("config_metrics", change("n_queries", lambda n: n - 1), "means_equal_their_parts"),
+    Fault(
+        "clause_type_metrics",
+        change("value", lambda v: v / 2, first(metric="span_recall")),
+        "means_equal_their_parts",
+    ),
+    Fault(
+        "chunk_stats",
+        change("value", lambda v: v + 1, first(stat="n_chunks")),
+        "counts_and_shares_sound",
+    ),
+    Fault(
+        "chunk_stats",
+        change("value", lambda _: 1.2, first(stat="spans_contained")),
+        "counts_and_shares_sound",
+    ),
+    Fault(
+        "config_stats",
+        change("value", lambda _: 1.2, first(stat="wrong_document_share")),
+        "shares_in_range",
+    ),
+    Fault("config_pairs", change("delta", lambda d: d + 0.5), "comparisons_follow_from_queries"),
+    Fault("configs", without(0), "every_configuration_once"),
+    Fault("reports", change("sha256", lambda _: "0" * 64), "files_as_written"),
+]
+
+
+@pytest.fixture(scope="module")
+def clean(tmp_path_factory: pytest.TempPathFactory) -> Project:
+    """A project whose corpus ``own`` has run: BM25 and a tiny encoder, one query unanswered."""
+    root = tmp_path_factory.mktemp("faults")
+    docs = root / "docs"
+    docs.mkdir()
+    for doc_id, text in CONTRACTS.items():
+        (docs / f"{doc_id}.txt").write_text(text)
+    asked = [*QUERIES, ("q4", "zebra?", "beta", "upon notice")]
+    lines = [
+        {"query_id": q, "query": text, "doc_id": d, "gold_texts": [gold], "clause_type": "Any"}
+        for q, text, d, gold in asked
+    ]
+    (root / "queries.jsonl").write_text("\n".join(map(json.dumps, lines)))
+    text = BM25_ONLY.format(corpus="own", documents=docs, queries=root / "queries.jsonl")
+    text += DENSE.format(model=tiny_models.encoder(root / "model"))
+    experiments = root / "checkout" / "data" / "experiments"
+    experiments.mkdir(parents=True)
+    (experiments / "own.toml").write_text(text)
+    project = Project(root / "checkout", root / "checkout" / "warehouse")
+    result = run(project)
+    assert not result.failures
+    assert not result.failed_checks
+    return project
+
+
+def run(project: Project) -> Result:
+    graph = graphs.build(project)
+    assert not graph.broken
+    with open_instance(project) as instance:
+        return Runner(project, instance, graph.of(["own"])).run()
+
+
+@pytest.fixture
+def project(clean: Project, tmp_path: Path) -> Project:
+    """A copy of the clean project's home."""
+    shutil.copytree(clean.home, tmp_path / "home")
+    return Project(clean.root, tmp_path / "home")
+
+
+def users(project: Project, key: Key) -> set[Key]:
+    return {s.key for s in graphs.build(project).of(["own"]) if key in s.deps}
+
+
+def plant(
+    monkeypatch: pytest.MonkeyPatch, project: Project, key: Key, spoil: Callable[[Path], None]
+) -> None:
+    """Makes the stage stale, and spoils its file whenever it is written."""
+    target = project.parquet / warehouse.relative_path(key)
+    target.unlink()
+    write = warehouse.write
+
+    def spoiled(path: Path, *arguments, **named) -> warehouse.Written:
+        written = write(path, *arguments, **named)
+        if path != target:
+            return written
+        spoil(path)
+        return warehouse.Written(warehouse.file_sha256(path), written.state)
+
+    monkeypatch.setattr(warehouse, "write", spoiled)
+
+
+def rewrite(corrupt: Corrupt) -> Callable[[Path], None]:
+    def spoil(path: Path) -> None:
+        table = pq.read_table(path, partitioning=None)
+        pq.write_table(corrupt(table).replace_schema_metadata(table.schema.metadata), path)
+
+    return spoil
+
+
+def truncate(path: Path) -> None:
+    path.write_bytes(path.read_bytes()[:-20])
+
+
+@pytest.mark.parametrize("fault", FAULTS, ids=lambda f: f"{f.stage}-{f.check}")
+def test_a_planted_fault_fires_its_check_and_stops_what_follows(
+    project: Project, monkeypatch: pytest.MonkeyPatch, fault: Fault
+):
+    plant(monkeypatch, project, fault.key, rewrite(fault.corrupt))
+    for _ in range(2):  # and in a later run
+        result = run(project)
+        assert fault.check in result.failed_checks[fault.key]
+        assert not users(project, fault.key) & set(result.materialized)
+
+
+@pytest.mark.parametrize("stage", ["chunks/naive", "query_metrics/clause"])
+def test_a_truncated_file_breaks_every_check(
+    project: Project, monkeypatch: pytest.MonkeyPatch, stage: str
+):
+    key = ("own", *stage.split("/"))
+    plant(monkeypatch, project, key, truncate)
+    result = run(project)
+    expected = {c.name for s in graphs.build(project).stages if s.key == key for c in s.all_checks}
+    assert set(result.failed_checks[key]) == expected
+    assert not users(project, key) & set(result.materialized)
+
+
+def test_every_check_of_the_graph_has_a_planted_fault(clean: Project):
+    """A check that no fault fires is a check that nobody has seen work."""
+    stages = graphs.build(clean).of(["own"])
+    generic = {"keys_unique", "own_rows_only"}
+    declared = {
+        (s.key[1].split("/")[0], c.name)
+        for s in stages
+        if s.corpus == "own"
+        for c in s.checks
+        if c.blocking and c.name not in generic
+    }
+    assert declared <= {(f.stage.split("/")[0], f.check) for f in FAULTS}
+
+
+def test_a_clean_table_breaks_no_check(clean: Project):
+    assert run(clean).materialized == []
