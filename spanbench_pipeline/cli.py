@@ -227,7 +227,7 @@ def _add_sql(commands: Commands[argparse.ArgumentParser]) -> None:
         "sql",
         _sql,
         "query the warehouse and print the answer",
-        '  spanbench sql "SELECT config, label, count(*) AS n FROM failure_labels GROUP BY ALL"\n'
+        '  spanbench sql "SELECT corpus, config, state FROM configs"\n'
         "  spanbench sql --file warehouse/sql/worst_clause_types.sql\n"
         '  spanbench sql "SELECT * FROM chunks" --format parquet --output chunks.parquet',
     )

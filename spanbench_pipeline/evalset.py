@@ -144,6 +144,31 @@ def gold_violations(evalset: EvalSet) -> list[str]:
     return found
 
 
+def shut_out(evalset: EvalSet) -> list[str]:
+    """The queries whose own filters admit none of the documents that answer them, sorted."""
+    metadata = dict(
+        zip(
+            evalset.documents["doc_id"].to_pylist(),
+            (dict(fields) for fields in evalset.documents["metadata"].to_pylist()),
+            strict=True,
+        )
+    )
+    filters = dict(
+        zip(
+            evalset.queries["query_id"].to_pylist(),
+            (dict(fields) for fields in evalset.queries["filters"].to_pylist()),
+            strict=True,
+        )
+    )
+    pairs = zip(
+        evalset.gold_spans["query_id"].to_pylist(),
+        evalset.gold_spans["doc_id"].to_pylist(),
+        strict=True,
+    )
+    admitted = {q for q, doc_id in pairs if filters[q].items() <= metadata[doc_id].items()}
+    return sorted(set(filters) - admitted)
+
+
 def _check_ids(corpus: str, ids: Sequence[str], what: str) -> None:
     for name, count in Counter(ids).items():
         if not name:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Iterable
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -22,6 +23,8 @@ from spanbench_pipeline.errors import InputError
 from spanbench_pipeline.experiment import Experiment
 from spanbench_pipeline.project import Project
 
+log = logging.getLogger("spanbench")
+
 
 @dataclass(frozen=True)
 class Graph:
@@ -31,6 +34,11 @@ class Graph:
     stages: tuple[Stage, ...]
     broken: dict[str, InputError]
     """Name of the file without its ending -> what is wrong with it."""
+
+    def warn_of_broken(self) -> None:
+        """Says on stderr which experiments are left out, and with them their figures."""
+        for error in self.broken.values():
+            log.warning("left out: %s", error)
 
     def of(self, corpora: Iterable[str]) -> list[Stage]:
         """The stages of some corpora, and the warehouse."""

@@ -87,7 +87,12 @@ def _provenance(experiment: Experiment, models: dict[str, dict[str, Any]]) -> di
         "Python": ".".join(platform.python_version_tuple()[:2]),
         "dense engine": experiment.dense_engine,
         "depth": str(experiment.depth),
-        **{f"weights of {name}": str(params["weights"]) for name, params in models.items()},
+        **{f"fingerprint of {name}": str(params["weights"]) for name, params in models.items()},
+        **{
+            f"declared sha256 of {name}'s weights": str(params["sha256"])
+            for name, params in models.items()
+            if params["sha256"]
+        },
         **{f"version of {name}": version for name, version in sorted(versions.items())},
     }
 

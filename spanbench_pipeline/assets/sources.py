@@ -79,7 +79,15 @@ def _source_files(experiment: Experiment, project: Project) -> Outcome:
 
 def _reads(name: str, path: Path, content: str) -> Callable[[Reader], Outcome]:
     def compute(reader: Reader) -> Outcome:
-        return Outcome(getattr(_loaded(path, content, reader.project), name))
+        loaded = _loaded(path, content, reader.project)
+        lost = evalset.shut_out(loaded) if name == "queries" else []
+        return Outcome(
+            getattr(loaded, name),
+            warnings=tuple(
+                f"query {query_id}: its filters shut out every document that answers it"
+                for query_id in lost
+            ),
+        )
 
     return compute
 

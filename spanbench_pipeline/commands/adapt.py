@@ -5,17 +5,25 @@ from __future__ import annotations
 from pathlib import Path
 
 from spanbench_pipeline import experiment as experiments
+from spanbench_pipeline.commands.results import command
 from spanbench_pipeline.corpora import adapt as adapting
 from spanbench_pipeline.corpora import source
 from spanbench_pipeline.project import Project
 
 
-def adapt(project: Project, docs: Path, queries: Path, metadata: Path | None, name: str) -> str:
-    """Validates and registers the corpus; returns what to print."""
-    path = adapting.adapt(project, docs=docs, queries=queries, metadata=metadata, name=name)
+def adapt(
+    project: Project,
+    docs: Path,
+    queries: Path,
+    metadata: Path | None,
+    name: str,
+    **caps: int,
+) -> str:
+    """Validates and registers the corpus; returns what to print. ``caps`` replace the defaults."""
+    path = adapting.adapt(project, docs=docs, queries=queries, metadata=metadata, name=name, **caps)
     made = source.load(experiments.load(path), project)
     counts = (made.documents.num_rows, made.queries.num_rows, made.gold_spans.num_rows)
     return (
         f"corpus {name}: {counts[0]} documents, {counts[1]} queries, {counts[2]} gold spans\n"
-        f"experiment: {path}\nnext: spanbench run {name}"
+        f"experiment: {path}\nnext: {command(project)} run {name}"
     )

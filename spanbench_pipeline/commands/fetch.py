@@ -10,6 +10,7 @@ from spanbench_pipeline.assets import graph as graphs
 from spanbench_pipeline.assets.graph import Graph
 from spanbench_pipeline.assets.instance import open_instance
 from spanbench_pipeline.assets.run import Runner
+from spanbench_pipeline.commands.results import command
 from spanbench_pipeline.commands.run import raise_failures
 from spanbench_pipeline.corpora import fetch as fetching
 from spanbench_pipeline.errors import InputError
@@ -43,7 +44,7 @@ def _cuad(project: Project, archive: Path | None, sha256: str | None) -> str:
     ]
     if found.member_sha256 != found.official_member_sha256:
         lines.append(f"official member's sha256 is {found.official_member_sha256}: not this one")
-    return "\n".join([*lines, f"next: spanbench run {' or '.join(sorted(corpora))}"])
+    return "\n".join([*lines, f"next: {command(project)} run {' or '.join(sorted(corpora))}"])
 
 
 def _models(project: Project) -> str:

@@ -6,7 +6,7 @@ from spanbench_pipeline import freshness, warehouse
 from spanbench_pipeline.assets import graph as graphs
 from spanbench_pipeline.assets.instance import open_instance
 from spanbench_pipeline.assets.run import Runner
-from spanbench_pipeline.commands.results import near
+from spanbench_pipeline.commands.results import command, near
 from spanbench_pipeline.commands.run import find, raise_failures
 from spanbench_pipeline.errors import InputError
 from spanbench_pipeline.project import Project
@@ -20,6 +20,7 @@ def report(project: Project, corpus: str, baseline: str | None) -> str:
     """
     graph = graphs.build(project)
     experiment = find(graph, corpus)
+    graph.warn_of_broken()
     key = (corpus, "reports")
     if baseline is not None:
         experiment.configuration(baseline)
@@ -27,18 +28,26 @@ def report(project: Project, corpus: str, baseline: str | None) -> str:
         runner = Runner(project, instance, graph.of([corpus]))
         made = runner.records().get(key)
         if made is None or made.damage:
-            raise InputError(f"corpus {corpus} has no reports yet: spanbench run {corpus}")
+            raise InputError(f"corpus {corpus} has no reports yet: {command(project)} run {corpus}")
         if baseline is not None:
+            _require_measured(project, corpus, baseline)
             raise_failures(runner.materialize([key], {"baseline": baseline}))
         old = set(runner.stages) - freshness.settled(runner.nodes, runner.stale())
     return _listed(project, corpus, old=key in old)
+
+
+def _require_measured(project: Project, corpus: str, baseline: str) -> None:
+    path = project.parquet / corpus / "configs.parquet"
+    for row in warehouse.read(path, "configs").table.to_pylist():
+        if row["config"] == baseline and row["state"] != warehouse.MEASURED:
+            raise InputError(f"the baseline {baseline!r} is {row['state']}; choose another")
 
 
 def _listed(project: Project, corpus: str, old: bool) -> str:
     path = project.parquet / corpus / "reports.parquet"
     rows = warehouse.read(path, "report_files").table.to_pylist()
     folder = project.reports / corpus
-    head = f"reports of {corpus}, baseline {rows[0]['baseline']}:"
+    head = f"reports of {corpus}; the client report's baseline is {rows[0]['baseline']}:"
     shown = [near(folder / row["file"]) for row in rows]
-    note = [f"out of date: spanbench status {corpus} says why"] if old else []
+    note = [f"out of date: {command(project)} status {corpus} says why"] if old else []
     return "\n".join([head, *shown, *note])

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import shlex
 from collections.abc import Sequence
 from pathlib import Path
 
+from spanbench_pipeline import project as projects
 from spanbench_pipeline import terminal, warehouse
 from spanbench_pipeline.experiment import Experiment
 from spanbench_pipeline.project import Project
@@ -59,10 +61,17 @@ def places(project: Project, corpora: Sequence[str]) -> str:
         for report in ("developer", "client")
     ]
     rows = [["" if i else "reports", near(path)] for i, path in enumerate(files)]
-    rows.append(["warehouse", f'{near(project.database)}  (spanbench sql "SELECT * FROM configs")'])
-    rows.append(["web UI", "spanbench ui"])
+    ask = f'{command(project)} sql "SELECT * FROM configs"'
+    rows.append(["warehouse", f"{near(project.database)}  ({ask})"])
+    rows.append(["web UI", f"{command(project)} ui"])
     width = max(len(label) for label, _ in rows)
     return "\n".join(f"{label:<{width}}  {place}".rstrip() for label, place in rows)
+
+
+def command(project: Project) -> str:
+    """``spanbench``, with the home where a plain call would take another one."""
+    same = projects.find().home == project.home
+    return "spanbench" if same else f"spanbench --home {shlex.quote(near(project.home))}"
 
 
 def near(path: Path) -> str:

@@ -38,6 +38,9 @@ def run(project: Project, names: Sequence[str], dense_engine: str | None = None)
     """
     graph = graphs.build(project, dense_engine)
     for corpus in names:
+        find(graph, corpus)
+    graph.warn_of_broken()
+    for corpus in names:
         open_source(find(graph, corpus), project).files()
     with open_instance(project) as instance:
         runner = Runner(project, instance, graph.of(names))

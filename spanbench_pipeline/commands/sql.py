@@ -25,14 +25,15 @@ def sql(project: Project, query: str, shape: str, output: Path | None) -> None:
     import duckdb
 
     graph = graphs.build(project)
+    graph.warn_of_broken()
     connection = warehouse.connect(views.files(project, graph.stages))
     try:
-        answer = connection.sql(query)
-        result = None if answer is None else answer.to_arrow_table()
+        statements = connection.extract_statements(query)
+        if [s.type for s in statements] != [duckdb.StatementType.SELECT]:
+            raise InputError("SQL: one SELECT and nothing else; the warehouse is only read")
+        result = connection.sql(query).to_arrow_table()
     except duckdb.Error as error:
         raise InputError(f"SQL: {error}") from error
-    if result is None or not result.num_columns:
-        raise InputError("SQL: the statement gives no rows; write a SELECT")
     content = _WRITERS[shape](result)
     if output is not None:
         warehouse.write_bytes(output, content)

@@ -36,7 +36,13 @@ def _corpus(corpus: str, runner: Runner) -> str:
         return f"{corpus}: never run ({total} assets); spanbench run {corpus}"
     waiting = total - len(stale) - len(freshness.settled(runner.nodes, stale))
     width = max(len(name(key)) for key in stale)
-    lines = [f"  {name(key):<{width}}  {'; '.join(why)}" for key, why in stale.items()]
+    lines = [f"  {name(key):<{width}}  {_short(why)}" for key, why in stale.items()]
     return "\n".join(
         [f"{corpus}: {len(stale)} of {total} assets stale, {waiting} more wait for them", *lines]
     )
+
+
+def _short(why: Sequence[str], most: int = 3) -> str:
+    """The first reasons, and how many more there are."""
+    more = [f"and {len(why) - most} more"] if len(why) > most else []
+    return "; ".join([*why[:most], *more])

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import signal
 import subprocess
 import sys
 
@@ -20,10 +21,14 @@ def ui(project: Project, host: str, port: int) -> int:
         "SPANBENCH_HOME": str(project.home),
     }
     command = [sys.executable, "-m", "dagster", "dev", "-w", str(project.root / "workspace.yaml")]
-    sys.stderr.write(f"the web UI: http://{host}:{port}  (stop it with Ctrl-C)\n")
+    sys.stderr.write(f"the web UI, in half a minute: http://{host}:{port}  (stop it with Ctrl-C)\n")
+    process = subprocess.Popen(  # a fixed command; host and port are arguments
+        [*command, "-h", host, "-p", str(port)], env=environment, cwd=project.root
+    )
+    # Dagster stops its own children on an interrupt, and leaves them behind on anything else.
+    signal.signal(signal.SIGTERM, lambda *_: process.send_signal(signal.SIGINT))
     try:
-        return subprocess.call(
-            [*command, "-h", host, "-p", str(port)], env=environment, cwd=project.root
-        )
+        return process.wait()
     except KeyboardInterrupt:
+        process.wait()
         return 0

@@ -127,8 +127,8 @@ class DirectorySource:
         ):
             if actual > most:
                 raise InputError(
-                    f"{self.documents}: {actual:,} {what}, but the cap is {most:,}; raise {key} "
-                    "in the experiment's [source] if that many are meant"
+                    f"{self.documents}: {actual:,} {what}, but the cap is {most:,}; if that many "
+                    f"are meant, raise it: spanbench adapt --{key.replace('_', '-')} N"
                 )
 
     def _metadata(self, known: set[str]) -> dict[str, dict[str, str]]:

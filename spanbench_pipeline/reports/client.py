@@ -168,8 +168,16 @@ def _scope(experiment: Experiment, inputs: ReportInputs) -> list[Block]:
             f"Corpus {experiment.corpus}",
             f": {experiment.description}." if experiment.description else ".",
         ),
+        *_notes(inputs),
         limits(inputs.documents.num_rows, inputs.queries.num_rows, inputs.gold_spans.num_rows),
     ]
+
+
+def _notes(inputs: ReportInputs) -> Iterator[Block]:
+    """What a reader must know about the files, such as that a member is not the official one."""
+    for row in rows_of(inputs.source_files, role="member"):
+        if row["note"]:
+            yield paragraph(f"{row['file']}: {row['note']}")
 
 
 def _cut(text: str) -> str:

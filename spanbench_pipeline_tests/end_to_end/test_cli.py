@@ -123,13 +123,65 @@ def test_wrong_sql_is_wrong_input(home: Path, capsys: pytest.CaptureFixture[str]
     assert "one of the two" in capsys.readouterr().err
 
 
+@pytest.mark.parametrize(
+    "query",
+    ["SELECT 1; SELECT 2", "DROP VIEW configs", "COPY configs TO 'x.csv'", "INSTALL httpfs", ""],
+)
+def test_the_warehouse_is_only_read(home: Path, capsys: pytest.CaptureFixture[str], query: str):
+    assert cli.main(["--home", str(home), "sql", query]) == 2
+    assert "one SELECT" in capsys.readouterr().err
+
+
+def test_a_broken_experiment_is_said_where_its_figures_are_missing(
+    home: Path, capsys: pytest.CaptureFixture[str]
+):
+    broken = home / "experiments" / "broken.toml"
+    broken.write_text('corpus = "broken"\n')
+    assert cli.main(["--home", str(home), "sql", "SELECT corpus FROM configs"]) == 0
+    broken.unlink()
+    shown = capsys.readouterr()
+    assert "left out" in shown.err
+    assert "broken.toml" in shown.err
+
+
+def test_caps_are_raised_at_registration(tmp_path: Path, capsys: pytest.CaptureFixture[str]):
+    write_corpus(tmp_path / "given")
+    arguments = ["--home", str(tmp_path / "home"), "adapt", "--name", "own"]
+    arguments += ["--docs", str(tmp_path / "given" / "docs")]
+    arguments += ["--queries", str(tmp_path / "given" / "queries.jsonl")]
+    assert cli.main([*arguments, "--max-documents", "1"]) == 2
+    assert "--max-documents" in capsys.readouterr().err
+    assert cli.main([*arguments, "--max-documents", "2"]) == 0
+    next_command = capsys.readouterr().out.splitlines()[-1]
+    assert next_command == f"next: spanbench --home {tmp_path / 'home'} run own"
+
+
+def test_a_query_that_its_own_filters_shut_out_is_named(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+):
+    write_corpus(tmp_path / "given")
+    queries = tmp_path / "given" / "queries.jsonl"
+    first, *rest = queries.read_text().splitlines()
+    lost = json.loads(first) | {"filters": {"version": 2}}
+    queries.write_text("\n".join([json.dumps(lost), *rest]))
+    metadata = tmp_path / "given" / "metadata.json"
+    metadata.write_text(json.dumps({"alpha": {"version": 1}, "beta": {"version": 2}}))
+    text = BM25_ONLY.format(corpus="own", documents=tmp_path / "given" / "docs", queries=queries)
+    text = text.replace("[chunkers]", f'metadata = "{metadata}"\n[chunkers]')
+    home = tmp_path / "home"
+    (home / "experiments").mkdir(parents=True)
+    (home / "experiments" / "own.toml").write_text(text)
+    assert cli.main(["--home", str(home), "run", "own"]) == 0
+    assert "query q1: its filters shut out every document" in capsys.readouterr().err
+
+
 def test_reports_for_another_baseline(home: Path, capsys: pytest.CaptureFixture[str]):
     assert cli.main(["--home", str(home), "report", "small"]) == 0
-    assert "baseline naive + bm25" in capsys.readouterr().out
+    assert "baseline is naive + bm25" in capsys.readouterr().out
     arguments = ["--home", str(home), "report", "small", "--baseline"]
     assert cli.main([*arguments, "clause + bm25"]) == 0
     shown = capsys.readouterr().out
-    assert "baseline clause + bm25" in shown
+    assert "baseline is clause + bm25" in shown
     client = (home / "reports" / "small" / "client.md").read_text()
     assert "clause + bm25" in client
     assert cli.main([*arguments, "clause + bm26"]) == 2

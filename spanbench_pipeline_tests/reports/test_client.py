@@ -175,8 +175,17 @@ def test_no_number_that_a_run_did_not_produce() -> None:
 
 
 def tables_text(inputs: ReportInputs) -> list[str]:
-    """Texts of queries, which hold what they hold, and ids."""
-    return inputs.queries["query"].to_pylist() + inputs.queries["query_id"].to_pylist()
+    """Texts of queries, which hold what they hold, ids, and notes on the source's files."""
+    notes = [note for note in inputs.source_files["note"].to_pylist() if note]
+    return [*notes, *inputs.queries["query"].to_pylist(), *inputs.queries["query_id"].to_pylist()]
+
+
+def test_the_scope_says_what_a_reader_must_know_of_the_files() -> None:
+    inputs = tiny.inputs()
+    notes = [r["note"] for r in inputs.source_files.to_pylist() if r["role"] == "member"]
+    assert any(notes)
+    shown = html.render(client(tiny.EXPERIMENT, inputs, "halves"))
+    assert all(html.escape(note) in shown for note in notes if note)
 
 
 def numbers(text: str) -> set[str]:
