@@ -17,6 +17,8 @@ from typing import Any
 from spanbench_pipeline.errors import InputError
 
 SLUG = re.compile(r"[a-z0-9]+(_[a-z0-9]+)*")
+MAX_DEPTH = 10_000
+MAX_RRF_K = 1_000_000
 RETRIEVERS = ("dense", "bm25", "hybrid")
 LEVERS: dict[str, tuple[str, ...]] = {
     "chunking": ("chunker",),
@@ -195,8 +197,8 @@ class _Reader:
         if baseline not in names:
             raise self.error("baseline", f"no configuration {baseline!r}{nearest(baseline, names)}")
         depth = self.value("top level", data, "depth", int, 30)
-        if depth < 1:
-            raise self.error("depth", f"{depth} is below 1")
+        if not 1 <= depth <= MAX_DEPTH:
+            raise self.error("depth", f"{depth} is not within 1 and {MAX_DEPTH}")
         return Experiment(
             corpus=corpus,
             path=self.path,
@@ -321,8 +323,8 @@ class _Reader:
         self.one_of(where, "chunker", found.chunker, chunkers)
         if found.reranker is not None:
             self.one_of(where, "reranker", found.reranker, rerankers)
-        if found.rrf_k < 0:
-            raise self.error(where, f"rrf_k = {found.rrf_k} is below 0")
+        if not 0 <= found.rrf_k <= MAX_RRF_K:
+            raise self.error(where, f"rrf_k = {found.rrf_k} is not within 0 and {MAX_RRF_K}")
         if not found.uses_dense:
             if found.encoder is not None:
                 raise self.error(where, f"encoder = {found.encoder!r}, but nothing is encoded")

@@ -73,14 +73,25 @@ def find(home: str | Path | None = None) -> Project:
     """The project of this checkout, with ``home`` or SPANBENCH_HOME or the root's warehouse/.
 
     Raises InputError where no folder above the package or the working directory holds
-    workspace.yaml.
+    workspace.yaml, and for a home whose path the databases in it cannot take.
     """
     here = Path(__file__).resolve().parent
     for folder in (here, *here.parents, Path.cwd(), *Path.cwd().parents):
         if (folder / "workspace.yaml").is_file():
             chosen = home or os.environ.get("SPANBENCH_HOME") or folder / "warehouse"
-            return Project(folder, Path(chosen).expanduser().resolve())
+            return Project(folder, _usable(Path(chosen).expanduser().resolve()))
     raise InputError(
         f"no workspace.yaml above {here} or {Path.cwd()}: run spanbench from its checkout "
         "(git clone, then pip install -e .)"
     )
+
+
+def _usable(home: Path) -> Path:
+    """Refuses a folder whose name DuckDB would read as a pattern, or SQLite as an address."""
+    wrong = sorted(set(str(home)) & set("*?[]%"))
+    if wrong:
+        raise InputError(
+            f"{home}: the home's path holds {' '.join(wrong)}, which the databases in it cannot "
+            "take; choose another with --home DIR"
+        )
+    return home

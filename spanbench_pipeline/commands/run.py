@@ -36,6 +36,7 @@ def run(project: Project, names: Sequence[str], dense_engine: str | None = None)
     Raises InputError before anything runs where a corpus is unknown, its experiment broken or its
     source absent; CheckFailed or StageFailed after what could run has run.
     """
+    names = list(dict.fromkeys(names))
     graph = graphs.build(project, dense_engine)
     for corpus in names:
         find(graph, corpus)
@@ -73,7 +74,10 @@ def raise_failures(result: Result) -> None:
         text = "\n".join(f"{name(f.key)}: {f.error}: {f.message}" for f in unexpected)
         raise StageFailed(text + tail, "\n".join(f.traceback for f in unexpected))
     if result.failures:
-        raise InputError("\n".join(f"{name(f.key)}: {f.message}" for f in result.failures) + tail)
+        # Several assets read one source: what is wrong with it is said once.
+        first = {f.message: name(f.key) for f in reversed(result.failures)}
+        lines = [f"{where}: {message}" for message, where in reversed(first.items())]
+        raise InputError("\n".join(lines) + tail)
     if result.failed_checks:
         text = "\n".join(
             f"check failed: {name(key)}: {', '.join(checks)}"

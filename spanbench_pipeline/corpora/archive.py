@@ -71,7 +71,7 @@ def read_provenance(path: Path, again: str) -> Provenance:
     """The record at ``path``; InputError where it is none, saying to run ``again``."""
     try:
         value = json.loads(files.read_bytes(path))
-    except ValueError as error:
+    except (ValueError, RecursionError) as error:
         raise InputError(f"{path}: not a record of an archive; run: {again}") from error
     types = {"int": int, "str": str}
     expected = {field.name: types[str(field.type)] for field in fields(Provenance)}

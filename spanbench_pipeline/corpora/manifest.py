@@ -72,7 +72,7 @@ def _load(path: Path) -> Manifest:
     wrong = InputError(f"{path}: not a manifest. {AGAIN}")
     try:
         value = json.loads(files.read_bytes(path))
-    except ValueError as error:
+    except (ValueError, RecursionError) as error:
         raise wrong from error
     keys = {"extractor", "source_sha256", "n_chars", "text_sha256"}
     entries = value.values() if isinstance(value, dict) else [None]

@@ -252,3 +252,26 @@ def test_bad_queries_are_refused_and_nothing_is_written(
     assert message in shown
     assert shown.count("\n") == 1
     assert not home.exists()
+
+
+@pytest.mark.parametrize("name", ["a*b", "a[1]b", "a?b", "a%20b"])
+def test_a_home_that_a_database_would_read_as_a_pattern_is_refused(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], name: str
+):
+    assert cli.main(["--home", str(tmp_path / name), "status"]) == 2
+    assert "choose another" in capsys.readouterr().err
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_what_is_wrong_with_a_source_is_said_once(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+):
+    write_corpus(tmp_path / "given")
+    home = tmp_path / "home"
+    arguments = ["adapt", "--name", "own", "--docs", str(tmp_path / "given" / "docs")]
+    arguments += ["--queries", str(tmp_path / "given" / "queries.jsonl")]
+    assert cli.main(["--home", str(home), *arguments]) == 0
+    (tmp_path / "given" / "docs" / "alpha.txt").write_text("other text")
+    capsys.readouterr()
+    assert cli.main(["--home", str(home), "run", "own"]) == 2
+    assert capsys.readouterr().err.count("document 'alpha'") == 1
