@@ -50,6 +50,9 @@ def main(arguments: Sequence[str] | None = None) -> int:
     except InputError as error:
         print(f"spanbench: {error}", file=sys.stderr)
         return WRONG_INPUT
+    except PermissionError as error:
+        print(f"spanbench: {error.filename}: {error.strerror}", file=sys.stderr)
+        return WRONG_INPUT
     except KeyboardInterrupt:
         print("spanbench: interrupted; what was finished is kept", file=sys.stderr)
         return 130

@@ -264,6 +264,9 @@ class _Reader:
         }
         self.known(where, settings, set(fields))
         values = {key: self.value(where, settings, key, fields[key]) for key in settings}
+        if str(values.get("model", "")).startswith(("./", "../")):
+            # Relative to the file that says so, not to where somebody stands.
+            values["model"] = str((self.path.parent / values["model"]).resolve())
         if values.get("max_length", 1) < 1:
             raise self.error(where, f"max_length = {values['max_length']} is below 1")
         try:

@@ -33,16 +33,17 @@ RECIPE = 1
 def locate(settings: Encoder | Reranker, models: Path) -> Path:
     """The folder of a model's weights: in a package, a folder of one's own, or below ``models``.
 
+    A name such as ``someone/model`` is always the hub's, whatever folders lie around.
     Raises NotMeasured where they are absent. Never imports the package, never opens a connection.
     """
     package, model = _package(settings), settings.model or ""
     if package is not None:
         return _in_package(package)
-    own = Path(model).expanduser()
-    if own.is_dir():
-        return _with_weights(own, model)
     if not HUB_NAME.fullmatch(model):
-        raise NotMeasured(f"there is no folder {model}")
+        own = Path(model).expanduser()
+        if not own.is_dir():
+            raise NotMeasured(f"there is no folder {model}")
+        return _with_weights(own, model)
     fetched = models / _folder_name(model)
     if not fetched.is_dir():
         raise NotMeasured(f"the weights of {model} are absent; spanbench fetch models brings them")

@@ -53,7 +53,10 @@ def test_imports_are_followed_wherever_they_stand(package: Path):
 
 def test_comments_and_docstrings_change_nothing(package: Path):
     before = version("pk.alone")
-    rewrite(package / "alone.py", "# new\ndef g(a):\n    '''Other.'''\n    return a  # why\n")
+    rewrite(
+        package / "alone.py",
+        "# new\n'''Alone.'''\n'''And more.'''\ndef g(a):\n    '''Other.'''\n    return a  # why\n",
+    )
     assert version("pk.alone") == before
 
 

@@ -114,6 +114,12 @@ def test_what_is_wrong_is_named_with_the_nearest_valid_name(
         assert part in message
 
 
+def test_a_relative_folder_of_weights_is_relative_to_the_file(tmp_path: Path):
+    found = load(tmp_path, GOOD.replace('"some/model"', '"./weights/mini"'))
+    assert found.encoders["Mini LM"].model == str((tmp_path / "weights" / "mini").resolve())
+    assert found.rerankers["cross"].model == "some/cross"
+
+
 def test_two_encoders_must_be_told_apart(tmp_path: Path):
     second = GOOD.replace("[rerankers.cross]", '[encoders.other]\nmodel = "o"\n[rerankers.cross]')
     assert "encoder" in refused(tmp_path, second)

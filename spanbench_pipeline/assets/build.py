@@ -55,7 +55,10 @@ def produce(
             outcome, state = stage.compute(reader), warehouse.MEASURED
         except NotMeasured as why:
             state = f"not measured: {why}"
-    written = warehouse.write(stage.path(project), stage.table, outcome.table, state)
+    try:
+        written = warehouse.write(stage.path(project), stage.table, outcome.table, state)
+    except OSError as error:
+        raise InputError(f"{stage.path(project)}: cannot be written: {error.strerror}") from error
     seconds = time.perf_counter() - began
     for warning in outcome.warnings:
         log.warning("%s: %s", name(stage.key), warning)

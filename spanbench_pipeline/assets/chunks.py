@@ -41,6 +41,13 @@ def _compute(corpus: str, chunker: Chunker) -> Callable[[Reader], Outcome]:
     return compute
 
 
+_NO_OVERLAP = Check(
+    "no_undeclared_overlap",
+    "The chunker declares that it does not overlap: no two chunks share a character.",
+    lambda reader: invariants.undeclared_overlaps(reader.own()),
+)
+
+
 def _checks(chunker: Chunker) -> tuple[Check, ...]:
     inside = Check(
         "chunks_inside_text",
@@ -52,11 +59,14 @@ def _checks(chunker: Chunker) -> tuple[Check, ...]:
         "Every chunk id occurs once and is <doc_id>:<chunker>:<chunk_no>.",
         lambda reader: invariants.wrong_chunk_ids(reader.own()),
     )
+    found: tuple[Check, ...] = (inside, ids)
+    if not chunker.overlaps:
+        found += (_NO_OVERLAP,)
     if not chunker.tiles:
-        return inside, ids
+        return found
     tiles = Check(
         "every_character_in_a_chunk",
         "The chunker declares that it tiles: no character of a document is outside all chunks.",
         lambda reader: invariants.untiled_documents(reader.own(), reader.table("documents")),
     )
-    return inside, ids, tiles
+    return (*found, tiles)

@@ -33,7 +33,14 @@ def open_instance(project: Project) -> dg.DagsterInstance:
             warehouse.write_bytes(settings, SETTINGS.encode())
     except OSError as error:
         raise InputError(f"{project.home}: cannot be written ({error.strerror})") from error
-    return dg.DagsterInstance.from_config(str(project.dagster))
+    try:
+        return dg.DagsterInstance.from_config(str(project.dagster))
+    except Exception as error:  # Whatever its databases or its settings file make of damage.
+        reason = " ".join(str(error).split())[:200]
+        raise InputError(
+            f"{project.dagster}: Dagster's state cannot be opened ({reason}). Make it readable, or "
+            "move it away: then every asset is materialized anew, and no text is encoded again"
+        ) from error
 
 
 def records(
@@ -91,7 +98,10 @@ def _damage(stage: Stage, project: Project, recorded: str) -> str:
     if _sha256(path, path.stat().st_size, path.stat().st_mtime_ns) != recorded:
         return "its file is not the one that was recorded"
     if stage.damage is not None:
-        return stage.damage(project, warehouse.read(path, stage.table).table)
+        try:
+            return stage.damage(project, warehouse.read(path, stage.table).table)
+        except InputError as error:
+            return str(error)
     return ""
 
 

@@ -61,7 +61,12 @@ def stages(experiment: Experiment, project: Project) -> list[Stage]:
                 "spanbench_pipeline.reports.audit",
                 "spanbench_pipeline.measures.backlog",
             ),
-            params={"experiment": repr(experiment.configurations), "provenance": provenance},
+            params={
+                "configurations": repr(experiment.configurations),
+                "baseline": experiment.baseline,
+                "description": experiment.description,
+                "provenance": provenance,
+            },
             kinds=("markdown", "html"),
             tags={"corpus": corpus},
             partial=True,

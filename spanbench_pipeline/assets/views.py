@@ -7,6 +7,7 @@ from collections import defaultdict
 from collections.abc import Sequence
 from pathlib import Path
 
+import duckdb
 from dagster_duckdb import DuckDBResource
 
 from spanbench_pipeline import tables, warehouse
@@ -27,7 +28,7 @@ def stage(stages: Sequence[Stage]) -> Stage:
         modules=("spanbench_pipeline.warehouse",),
         kinds=("duckdb",),
         partial=True,
-        damage=lambda project, _: "" if project.database.is_file() else "spanbench.duckdb is gone",
+        damage=lambda project, _: _damage(project),
     )
 
 
@@ -57,3 +58,22 @@ def _compute(reader: Reader, stages: Sequence[Stage]) -> Outcome:
         tables.from_rows("warehouse_views", rows),
         data_version=warehouse.views_digest(existing, project.parquet),
     )
+
+
+def _damage(project: Project) -> str:
+    """What is wrong with the DuckDB file; empty where its views read this home's files.
+
+    A file that was copied with its home still reads the other home's tables.
+    """
+    if not project.database.is_file():
+        return "spanbench.duckdb is gone"
+    try:
+        with duckdb.connect(str(project.database), read_only=True) as connection:
+            found = connection.execute(
+                "SELECT sql FROM duckdb_views() WHERE NOT internal"
+            ).fetchall()
+    except duckdb.Error:
+        return "spanbench.duckdb cannot be read"
+    below = str(project.parquet).replace("'", "''") + "/"
+    elsewhere = [sql for (sql,) in found if "read_parquet" in sql and below not in sql]
+    return "spanbench.duckdb reads the files of another home" if elsewhere else ""

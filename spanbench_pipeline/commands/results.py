@@ -9,16 +9,8 @@ from pathlib import Path
 from spanbench_pipeline import project as projects
 from spanbench_pipeline import terminal, warehouse
 from spanbench_pipeline.experiment import Experiment
+from spanbench_pipeline.measures import METRICS
 from spanbench_pipeline.project import Project
-
-COLUMNS = (
-    ("precision", 5),
-    ("recall", 10),
-    ("mrr", None),
-    ("span_coverage", 5),
-    ("span_recall", 5),
-    ("complete_grounding", 5),
-)
 
 
 def show(project: Project, experiment: Experiment) -> str:
@@ -45,10 +37,10 @@ def show(project: Project, experiment: Experiment) -> str:
         if states[config.name] != warehouse.MEASURED:
             rows.append([config.name, counts[config.chunker], states[config.name]])
             continue
-        found = [values[(config.name, metric, k)] for metric, k in COLUMNS]
+        found = [values[(config.name, metric, k)] for metric, k in METRICS]
         cells = ["undefined" if v is None else f"{v:.3f}" for v in found]
         rows.append([config.name, counts[config.chunker], *cells])
-    head = ["configuration", "chunks", *(m if k is None else f"{m}@{k}" for m, k in COLUMNS)]
+    head = ["configuration", "chunks", *(m if k is None else f"{m}@{k}" for m, k in METRICS)]
     title = f"corpus {experiment.corpus}: {experiment.description}"
     return f"{title}\n{terminal.table(head, rows, right=range(1, len(head)))}"
 

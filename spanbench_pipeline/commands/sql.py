@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import logging
 import sys
 from pathlib import Path
 from typing import Any
@@ -10,10 +11,14 @@ from typing import Any
 from spanbench_pipeline import terminal, warehouse
 from spanbench_pipeline.assets import graph as graphs
 from spanbench_pipeline.assets import views
+from spanbench_pipeline.assets.graph import Graph
+from spanbench_pipeline.assets.instance import open_instance
+from spanbench_pipeline.assets.run import Runner
+from spanbench_pipeline.commands.results import command
 from spanbench_pipeline.errors import InputError
 from spanbench_pipeline.project import Project
 
-FORMATS = ("table", "csv", "json", "parquet")
+log = logging.getLogger("spanbench")
 _NUMBERS = ("int", "uint", "float", "double", "decimal", "halffloat")
 
 
@@ -26,6 +31,7 @@ def sql(project: Project, query: str, shape: str, output: Path | None) -> None:
 
     graph = graphs.build(project)
     graph.warn_of_broken()
+    _warn_of_stale(project, graph)
     connection = warehouse.connect(views.files(project, graph.stages))
     try:
         statements = connection.extract_statements(query)
@@ -40,6 +46,25 @@ def sql(project: Project, query: str, shape: str, output: Path | None) -> None:
     else:
         sys.stdout.buffer.write(content)
         sys.stdout.buffer.flush()
+
+
+def _warn_of_stale(project: Project, graph: Graph) -> None:
+    """Says on stderr of which corpora figures are out of date, or stand below a failed check."""
+    if not project.dagster.is_dir():
+        return
+    with open_instance(project) as instance:
+        for corpus in graph.experiments:
+            runner = Runner(project, instance, [s for s in graph.stages if s.corpus == corpus])
+            stale = runner.stale()
+            if stale and runner.records():
+                log.warning(
+                    "%s: %d assets are out of date, and what is read of them may be old: "
+                    "%s status %s",
+                    corpus,
+                    len(stale),
+                    command(project),
+                    corpus,
+                )
 
 
 def _table(result: Any) -> bytes:

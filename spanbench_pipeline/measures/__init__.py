@@ -11,3 +11,13 @@ TOP = 5
 
 RECALL_DEPTH = 10
 """The depth of recall."""
+
+METRICS: tuple[tuple[str, int | None], ...] = (
+    ("precision", TOP),
+    ("recall", RECALL_DEPTH),
+    ("mrr", None),
+    ("span_coverage", TOP),
+    ("span_recall", TOP),
+    ("complete_grounding", TOP),
+)
+"""Each metric with its depth; None where it has none."""

@@ -6,6 +6,7 @@ is wrong with it, where its columns alone do not. None of them uses the code tha
 
 from __future__ import annotations
 
+import itertools
 import math
 from collections import defaultdict
 from statistics import fmean
@@ -17,6 +18,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from spanbench_pipeline import spans
+from spanbench_pipeline.measures import METRICS
 
 Rows = list[dict[str, Any]]
 Cell = tuple[Any, ...]
@@ -119,15 +121,31 @@ def metrics_out_of_range(metrics: pa.Table) -> Rows:
 
 
 def missing_metrics(query_metrics: pa.Table, queries: pa.Table) -> Rows:
-    """Queries that lack a metric which another query of the same configuration has."""
+    """Queries without a metric, metrics of no query, and nulls, which recall alone may have."""
     asked = set(queries["query_id"].to_pylist())
-    has: dict[tuple[Any, ...], set[str]] = defaultdict(set)
-    for row in query_metrics.select(["config", "metric", "k", "query_id"]).to_pylist():
-        has[row["config"], row["metric"], row["k"]].add(row["query_id"])
-    return [
-        {"config": config, "metric": metric, "k": k, "query_id": query}
-        for (config, metric, k), found in has.items()
+    has: dict[tuple[Any, ...], set[str]] = {metric: set() for metric in METRICS}
+    nulls: Rows = []
+    for row in query_metrics.select(["metric", "k", "query_id", "value"]).to_pylist():
+        has.setdefault((row["metric"], row["k"]), set()).add(row["query_id"])
+        if row["value"] is None and row["metric"] != "recall":
+            nulls.append(row)
+    return nulls + [
+        {"metric": metric, "k": k, "query_id": query}
+        for (metric, k), found in has.items()
         for query in sorted(asked ^ found)
+    ]
+
+
+def undeclared_overlaps(chunks: pa.Table) -> Rows:
+    """Chunks that share characters with the one before them: for a chunker without overlap."""
+    order = ["doc_id", "start_char", "end_char"]
+    rows = (
+        chunks.select([*order, "chunk_id"]).sort_by([(c, "ascending") for c in order]).to_pylist()
+    )
+    return [
+        row | {"previous": before["chunk_id"]}
+        for before, row in itertools.pairwise(rows)
+        if before["doc_id"] == row["doc_id"] and row["start_char"] < before["end_char"]
     ]
 
 

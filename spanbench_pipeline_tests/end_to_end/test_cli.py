@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import io
 import json
+import shutil
 import subprocess
 import sys
 from pathlib import Path
@@ -82,7 +83,29 @@ def test_status_says_why(home: Path, capsys: pytest.CaptureFixture[str]):
     shown = capsys.readouterr().out
     assert "small/chunks/naive  its file is missing" in shown
     assert "sample: never run" in shown
+    assert cli.main(["--home", str(home), "sql", "SELECT count(*) FROM configs"]) == 0
+    assert "small: 1 assets are out of date" in capsys.readouterr().err
     path.write_bytes(kept)
+
+
+def test_a_copied_home_reads_its_own_files(home: Path, tmp_path: Path):
+    copied = tmp_path / "copied"
+    shutil.copytree(home, copied)
+    assert cli.main(["--home", str(copied), "run", "small"]) == 0
+    with duckdb.connect(str(copied / "spanbench.duckdb"), read_only=True) as connection:
+        found = connection.execute("SELECT sql FROM duckdb_views() WHERE NOT internal").fetchall()
+    assert not any(f"{home}/" in sql for (sql,) in found)
+    assert any(f"{copied}/" in sql for (sql,) in found)
+
+
+def test_damaged_state_is_named(home: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]):
+    copied = tmp_path / "copied"
+    shutil.copytree(home, copied)
+    (copied / "dagster" / "dagster.yaml").write_text("{")
+    assert cli.main(["--home", str(copied), "run", "small"]) == 2
+    assert "move it away" in capsys.readouterr().err
+    shutil.rmtree(copied / "dagster")
+    assert cli.main(["--home", str(copied), "run", "small"]) == 0
 
 
 def test_json_is_one_array_and_nothing_else(home: Path):

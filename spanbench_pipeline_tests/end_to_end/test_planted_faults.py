@@ -132,6 +132,11 @@ FAULTS = [
     Fault("chunks/naive", repeat_first, "keys_unique"),
     Fault("chunks/naive", repeat_first, "chunk_ids_unique"),
     Fault("chunks/clause", without(1), "every_character_in_a_chunk"),
+    Fault(
+        "chunks/clause",
+        change("end_char", lambda n: n + 5, lambda row: row["chunk_no"] == 0),
+        "no_undeclared_overlap",
+    ),
     Fault("chunks/naive", change("chunker", lambda _: "clause"), "own_rows_only"),
     Fault("embeddings/clause", nan_vector, "sound_vectors"),
     Fault("embeddings/clause", change("vector", lambda v: [2 * x for x in v]), "sound_vectors"),
@@ -172,6 +177,12 @@ FAULTS = [
         "metrics_in_range",
     ),
     Fault("query_metrics/naive_bm25", without(0), "every_query_has_every_metric"),
+    Fault("query_metrics/naive_bm25", lambda t: t.slice(0, 0), "every_query_has_every_metric"),
+    Fault(
+        "query_metrics/naive_bm25",
+        change("value", lambda _: None, first(metric="mrr")),
+        "every_query_has_every_metric",
+    ),
     Fault(
         "query_metrics/naive_bm25",
         change("value", lambda v: 1 - v, first(metric="complete_grounding")),

@@ -174,8 +174,26 @@ def test_metrics_out_of_range(value: float) -> None:
 def test_missing_metrics() -> None:
     assert invariants.missing_metrics(SCORED, QUERIES) == []
     wrong = changed(SCORED, lambda rows: rows.pop(0))
-    lost = {"config": CONFIG, "metric": "complete_grounding", "k": 5, "query_id": "q1"}
+    lost = {"metric": "complete_grounding", "k": 5, "query_id": "q1"}
     assert invariants.missing_metrics(wrong, QUERIES) == [lost]
+    nothing = invariants.missing_metrics(SCORED.slice(0, 0), QUERIES)
+    assert len(nothing) == 6 * QUERIES.num_rows
+    undefined = invariants.missing_metrics(changed(SCORED, setting(0, value=None)), QUERIES)
+    assert [row["metric"] for row in undefined] == ["complete_grounding"]
+
+
+def test_undeclared_overlaps() -> None:
+    rows = [
+        {"doc_id": d, "chunk_no": n, "start_char": s, "end_char": e}
+        for d, n, s, e in (("a", 0, 0, 10), ("a", 1, 10, 20), ("b", 0, 5, 15), ("a", 2, 19, 30))
+    ]
+    common = {"corpus": "c", "chunker": "k"}
+    table = tables.from_rows(
+        "chunks", [r | common | {"chunk_id": f"{r['doc_id']}:k:{r['chunk_no']}"} for r in rows]
+    )
+    (found,) = invariants.undeclared_overlaps(table)
+    assert (found["chunk_id"], found["previous"]) == ("a:k:2", "a:k:1")
+    assert invariants.undeclared_overlaps(table.slice(0, 2)) == []
 
 
 def test_labels_partition_the_failing_queries() -> None:
