@@ -8,7 +8,7 @@ import os
 import dagster as dg
 
 from spanbench_pipeline import project
-from spanbench_pipeline.assets import build, graph
+from spanbench_pipeline.assets import build, graph, turn
 
 
 def definitions() -> dg.Definitions:
@@ -23,6 +23,7 @@ def definitions() -> dg.Definitions:
             f"run_{corpus}",
             selection=dg.AssetSelection.assets(*(list(s.key) for s in found.of([corpus]))),
             description=f"Every asset of corpus {corpus}, stale or not, and the warehouse.",
+            tags={turn.CORPORA_TAG: corpus},
         )
         for corpus in found.experiments
     ]
@@ -31,6 +32,7 @@ def definitions() -> dg.Definitions:
         assets=[a for a in made if not isinstance(a, dg.AssetChecksDefinition)],
         asset_checks=[a for a in made if isinstance(a, dg.AssetChecksDefinition)],
         jobs=[*jobs, everything],
+        resources=build.resources(found.stages, where),
         executor=dg.in_process_executor,
     )
 

@@ -13,6 +13,8 @@ from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 
 Key = tuple[str, ...]
+NOT_EVALUATED = " (not evaluated)"
+"""Ends the name of a blocking check that has yet to judge a materialization."""
 
 
 @dataclass(frozen=True)
@@ -77,6 +79,18 @@ def stale(nodes: Iterable[Node], records: Mapping[Key, Record]) -> dict[Key, lis
     """The assets that are stale themselves, each with its reasons; in the nodes' order."""
     found = {node.key: reasons(node, records) for node in nodes}
     return {key: why for key, why in found.items() if why}
+
+
+def fails_as_it_is(node: Node, records: Mapping[Key, Record]) -> bool:
+    """Whether it was made of what there is now, by the code there is now, and a check failed.
+
+    Made again it would fail again; something else has to change first.
+    """
+    record = records.get(node.key)
+    if record is None or record.damage or record.code_version != node.code_version:
+        return False
+    judged = [check for check in record.failed_checks if not check.endswith(NOT_EVALUATED)]
+    return bool(judged) and not changed_inputs(node, records)
 
 
 def settled(nodes: Mapping[Key, Node], unsettled: Iterable[Key]) -> set[Key]:

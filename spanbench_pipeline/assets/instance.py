@@ -12,7 +12,7 @@ import dagster as dg
 from spanbench_pipeline import warehouse
 from spanbench_pipeline.assets.stage import Stage
 from spanbench_pipeline.errors import InputError
-from spanbench_pipeline.freshness import Key, Record
+from spanbench_pipeline.freshness import NOT_EVALUATED, Key, Record
 from spanbench_pipeline.project import Project
 
 SETTINGS = """\
@@ -77,7 +77,7 @@ def _failed_checks(instance: dg.DagsterInstance, stage: Stage, storage_id: int) 
         evaluation = latest.event.asset_check_evaluation if latest and latest.event else None
         target = evaluation.target_materialization_data if evaluation else None
         if evaluation is None or target is None or target.storage_id != storage_id:
-            failed.append(f"{check.name} (not evaluated)")
+            failed.append(check.name + NOT_EVALUATED)
         elif not evaluation.passed:
             failed.append(check.name)
     return tuple(failed)

@@ -82,9 +82,14 @@ class Stage:
         return self.key[0]
 
     @property
+    def shared(self) -> bool:
+        """Whether it belongs to all corpora."""
+        return len(self.key) == 1
+
+    @property
     def group(self) -> str:
         """``<corpus>_<stage>``: the graph shows only a key's last segment, the group the rest."""
-        if len(self.key) == 1:
+        if self.shared:
             return "all_corpora"
         return f"{self.corpus}_{self.key[1] if len(self.key) > 2 else self.part}"
 
