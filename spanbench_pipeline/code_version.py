@@ -11,13 +11,14 @@ import ast
 import hashlib
 import importlib.util
 import json
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from functools import cache
 from importlib import metadata
 from pathlib import Path
 from typing import Any
 
 PACKAGE = "spanbench_pipeline"
+Parts = dict[str, dict[str, Any]]
 
 
 def code_version(
@@ -27,13 +28,56 @@ def code_version(
 
     ``params`` must be expressible as JSON; the order of its keys does not matter.
     """
-    parts = {
-        "code": sorted({f"{name} {_tree_hash(path)}" for name, path in closure(modules).items()}),
-        "params": params,
+    return digest(parts(modules, params, libraries))
+
+
+def parts(
+    modules: Iterable[str], params: Mapping[str, Any], libraries: Iterable[str] = ()
+) -> Parts:
+    """What a code version is a hash of: ``modules``, ``parameters`` and ``libraries``.
+
+    Modules and libraries by name, with a hash of the source and with the version.
+    """
+    return {
+        "modules": {name: _tree_hash(path) for name, path in sorted(closure(modules).items())},
+        "parameters": json.loads(json.dumps(params)),
         "libraries": {name: metadata.version(name) for name in sorted(set(libraries))},
     }
-    text = json.dumps(parts, sort_keys=True, ensure_ascii=False)
+
+
+def digest(made_by: Parts) -> str:
+    """The code version of something made by these parts."""
+    text = json.dumps(made_by, sort_keys=True, ensure_ascii=False)
     return hashlib.sha256(text.encode()).hexdigest()[:16]
+
+
+def differences(before: Parts, now: Parts) -> list[str]:
+    """What differs between two code versions, a line each: ``module x changed``."""
+    lines = []
+    for kind, one in (("modules", "module"), ("libraries", "library"), ("parameters", "parameter")):
+        old, new = (dict(_flat("", made_by.get(kind, {}))) for made_by in (before, now))
+        for name in sorted({*old, *new} - {""}):
+            values = _shown(old, name), _shown(new, name)
+            if values[0] != values[1]:
+                what = f": {values[0]} -> {values[1]}"
+                if kind == "modules":  # their hashes say nothing to a person
+                    what = " is new" if name not in old else " is gone" if name not in new else ""
+                lines.append(f"{one} {name}{what or ' changed'}")
+    return lines
+
+
+def _flat(prefix: str, value: Any) -> Iterator[tuple[str, Any]]:
+    """Every leaf of nested tables and lists, by its dotted path; one without a leaf is one."""
+    if isinstance(value, dict | list) and value:
+        items = value.items() if isinstance(value, dict) else enumerate(value)
+        for key, part in items:
+            yield from _flat(f"{prefix}.{key}" if prefix else str(key), part)
+    else:
+        yield prefix, value
+
+
+def _shown(values: Mapping[str, Any], name: str) -> str:
+    return json.dumps(values[name], ensure_ascii=False) if name in values else "absent"
 
 
 def closure(modules: Iterable[str]) -> dict[str, Path]:
@@ -103,7 +147,7 @@ def _tree_hash_at(path: Path, _: int) -> str:
     for node in ast.walk(tree):
         if isinstance(node, ast.Module | ast.ClassDef | ast.FunctionDef | ast.AsyncFunctionDef):
             _drop_docstring(node)
-    return hashlib.sha256(ast.dump(tree).encode()).hexdigest()
+    return hashlib.sha256(ast.dump(tree).encode()).hexdigest()[:16]
 
 
 def _drop_docstring(

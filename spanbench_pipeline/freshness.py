@@ -141,6 +141,26 @@ def waves(
     return failed
 
 
+def forecast(nodes: Mapping[Key, Node], records: Mapping[Key, Record]) -> list[list[Key]]:
+    """The waves that would run if all that runs came out changed and sound.
+
+    The first wave is the one that runs now. Of the others every asset may yet turn out fresh; no
+    asset that is in none of them can run.
+    """
+    assumed = dict(records)
+    found: list[list[Key]] = []
+
+    def run(wave: list[Key]) -> set[Key]:
+        found.append(wave)
+        for key in wave:
+            inputs = {d: assumed[d].data_version for d in nodes[key].deps if d in assumed}
+            assumed[key] = Record(nodes[key].code_version, f"of wave {len(found)}", inputs)
+        return set()
+
+    waves(nodes, lambda: assumed, run)
+    return found
+
+
 def topological(nodes: Mapping[Key, Node]) -> list[Key]:
     """Keys with every input before its users; otherwise in the nodes' order."""
     order: list[Key] = []

@@ -87,3 +87,22 @@ def test_strategies_do_not_see_one_another():
     assert not {f"spanbench_pipeline.retrieval.{m}" for m in ("lexical", "fusion", "rerank")} & set(
         dense
     )
+
+
+def test_differences_name_what_changed(package: Path):
+    before = cv.parts(["pk.one"], {"size": 1, "deps": [["a"], ["b"]], "gone": None}, ["numpy"])
+    rewrite(package / "helper.py", "def f():\n    return 2\n")
+    now = cv.parts(["pk.one", "pk.alone"], {"size": 2, "deps": [["a"], ["c"]], "new": ""})
+    assert cv.differences(before, now) == [
+        "module pk.alone is new",
+        "module pk.helper changed",
+        f'library numpy: "{before["libraries"]["numpy"]}" -> absent',
+        'parameter deps.1.0: "b" -> "c"',
+        "parameter gone: null -> absent",
+        'parameter new: absent -> ""',
+        "parameter size: 1 -> 2",
+    ]
+    assert cv.differences(now, now) == []
+    assert cv.digest(now) == cv.code_version(
+        ["pk.alone", "pk.one"], {"new": "", "deps": [["a"], ["c"]], "size": 2}
+    )

@@ -1,7 +1,7 @@
 """What was tried and failed, so that what runs by itself does not try the same thing again.
 
-A stage that raises leaves no materialization, hence nothing that says it was tried. So its run gets
-a tag: which stage, and from what (its code version and its inputs' data versions) it was to be made.
+A stage that raises leaves no materialization, so nothing would say that it was tried. Its run gets
+a tag: which stage, and from what it was to be made (code version, data versions of its inputs).
 """
 
 from __future__ import annotations
@@ -14,21 +14,19 @@ from typing import Any
 
 import dagster as dg
 
-from spanbench_pipeline.assets.stage import Stage
 from spanbench_pipeline.freshness import Key, Node, Record, name
 
 _FAILED = "spanbench/failed/"
 
 
 @contextmanager
-def noted(context: Any, stage: Stage) -> Iterator[None]:
-    """Notes on the run that ``stage`` failed, where the body raises."""
+def noted(context: Any, node: Node) -> Iterator[None]:
+    """Notes on the run that an asset failed, where the body raises."""
     try:
         yield
     except Exception:
-        node = stage.node()
         state = _state(node, _data_versions(context.instance, node.deps))
-        context.instance.add_run_tags(context.run.run_id, {_FAILED + name(stage.key): state})
+        context.instance.add_run_tags(context.run.run_id, {_FAILED + name(node.key): state})
         raise
 
 

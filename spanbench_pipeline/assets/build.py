@@ -15,6 +15,7 @@ import pyarrow as pa
 
 from spanbench_pipeline import tables, warehouse
 from spanbench_pipeline.assets import attempts, turn
+from spanbench_pipeline.assets.instance import MADE_BY
 from spanbench_pipeline.assets.stage import Check, Outcome, Reader, Rows, Stage
 from spanbench_pipeline.errors import InputError, NotMeasured
 from spanbench_pipeline.experiment import slug
@@ -86,11 +87,13 @@ def resources(stages: Sequence[Stage], project: Project) -> dict[str, dg.Resourc
 
 def _asset(stage: Stage, project: Project, kinds: Mapping[Key, str]) -> dg.AssetsDefinition:
     fields = {key: dg.Field(str, default_value=value) for key, value in stage.options.items()}
+    # Of the code as it is loaded now: a web UI that runs on would else note what it does not run.
+    node, made_by = stage.node(), dg.MetadataValue.json(stage.made_by())
 
     @dg.asset(
         key=list(stage.key),
         deps=[dg.AssetKey(list(dep)) for dep in stage.deps],
-        code_version=stage.node().code_version,
+        code_version=node.code_version,
         group_name=stage.group,
         tags={**stage.tags, "table": slug(stage.table)},
         kinds=set(stage.kinds),
@@ -104,10 +107,10 @@ def _asset(stage: Stage, project: Project, kinds: Mapping[Key, str]) -> dg.Asset
         name = "__".join(stage.key)
         # Dagster records what is yielded before it asks for more: then alone the turn ends.
         alone = turn.alone(project, name, context.log) if stage.shared else nullcontext()
-        with alone, attempts.noted(context, stage):
+        with alone, attempts.noted(context, node):
             produced = produce(stage, project, kinds, options)
             yield dg.MaterializeResult(
-                metadata=_shown(stage, produced),
+                metadata={**_shown(stage, produced), MADE_BY: made_by},
                 data_version=dg.DataVersion(produced.data_version),
             )
 
@@ -115,7 +118,7 @@ def _asset(stage: Stage, project: Project, kinds: Mapping[Key, str]) -> dg.Asset
 
 
 def _checks(stage: Stage, project: Project, kinds: Mapping[Key, str]) -> dg.AssetChecksDefinition:
-    key = dg.AssetKey(list(stage.key))
+    key, node = dg.AssetKey(list(stage.key)), stage.node()
 
     @dg.multi_asset_check(
         name="__".join(stage.key) + "__checks",
@@ -126,7 +129,7 @@ def _checks(stage: Stage, project: Project, kinds: Mapping[Key, str]) -> dg.Asse
         required_resource_keys={turn.RESOURCE},
     )
     def checked(context: dg.AssetCheckExecutionContext) -> Iterator[dg.AssetCheckResult]:
-        with attempts.noted(context, stage):
+        with attempts.noted(context, node):
             reader = Reader(project, stage, kinds)
             for check in stage.all_checks:
                 yield _evaluated(check, reader)

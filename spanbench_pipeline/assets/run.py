@@ -14,7 +14,7 @@ from spanbench_pipeline.assets import build
 from spanbench_pipeline.assets.instance import records
 from spanbench_pipeline.assets.stage import Stage
 from spanbench_pipeline.assets.turn import CORPORA_TAG, Turn
-from spanbench_pipeline.freshness import Key, Node, Record
+from spanbench_pipeline.freshness import Key, Node, Record, name
 from spanbench_pipeline.project import Project
 
 log = logging.getLogger("spanbench")
@@ -74,7 +74,7 @@ class Runner:
         with self._turn.hold(log.warning):
             self._begin()
             failed = freshness.waves(
-                self.nodes, self.records, lambda wave: self._wave(wave, result)
+                self.nodes, self.records, lambda wave: self._wave(self._told(wave), result)
             )
             settled = freshness.settled(self.nodes, set(self.stale()) | failed)
         result.held = [key for key in self.nodes if key not in settled]
@@ -93,6 +93,15 @@ class Runner:
         """Looks anew: while this run waited for its turn, another may have done its work."""
         self._turn.bury(self.instance)
         self._records = None
+
+    def _told(self, wave: list[Key]) -> list[Key]:
+        """Says which assets a wave has, and why they run where it is not the first time."""
+        log.info("a wave of %d:", len(wave))
+        for key in wave:
+            why = freshness.reasons(self.nodes[key], self.records())
+            if key in self.records():
+                log.info("%s: %s", name(key), "; ".join(why))
+        return wave
 
     def _wave(
         self, wave: list[Key], result: Result, ops: Mapping[str, Any] | None = None

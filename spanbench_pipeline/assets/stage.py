@@ -10,8 +10,8 @@ from typing import Any
 
 import pyarrow as pa
 
-from spanbench_pipeline import tables, warehouse
-from spanbench_pipeline.code_version import code_version
+from spanbench_pipeline import code_version, tables, warehouse
+from spanbench_pipeline.code_version import Parts
 from spanbench_pipeline.freshness import Key, Node
 from spanbench_pipeline.project import Project
 
@@ -93,10 +93,14 @@ class Stage:
             return "all_corpora"
         return f"{self.corpus}_{self.key[1] if len(self.key) > 2 else self.part}"
 
-    def node(self) -> Node:
-        """The stage as the resolver sees it. Inputs count as parameters: one more is a change."""
+    def made_by(self) -> Parts:
+        """What its code version is a hash of. Inputs count as parameters: one more is a change."""
         params = {"deps": [list(d) for d in self.deps], "table": self.table, **self.params}
-        return Node(self.key, code_version(self.modules, params, self.libraries), self.deps)
+        return code_version.parts(self.modules, params, self.libraries)
+
+    def node(self) -> Node:
+        """The stage as the resolver sees it."""
+        return Node(self.key, code_version.digest(self.made_by()), self.deps)
 
     def path(self, project: Project) -> Path:
         """Where its table is stored."""
