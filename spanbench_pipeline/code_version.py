@@ -11,8 +11,8 @@ import ast
 import hashlib
 import importlib.util
 import json
-from collections.abc import Iterable, Iterator, Mapping
-from functools import cache
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from functools import cache, partial
 from importlib import metadata
 from pathlib import Path
 from typing import Any
@@ -36,10 +36,16 @@ def parts(
 ) -> Parts:
     """What a code version is a hash of: ``modules``, ``parameters`` and ``libraries``.
 
-    Modules and libraries by name, with a hash of the source and with the version.
+    Modules and libraries by name, with a hash of the source and with the version. A root may also
+    be one function, ``module:function``: it counts with what it uses of its own module, and brings
+    in no import.
     """
+    roots = sorted(modules)
+    functions = [root for root in roots if ":" in root]
+    found = closure(root for root in roots if ":" not in root)
+    hashes = {name: _tree_hash(path) for name, path in sorted(found.items())}
     return {
-        "modules": {name: _tree_hash(path) for name, path in sorted(closure(modules).items())},
+        "modules": hashes | {root: _function_hash(*root.split(":")) for root in functions},
         "parameters": json.loads(json.dumps(params)),
         "libraries": {name: metadata.version(name) for name in sorted(set(libraries))},
     }
@@ -78,6 +84,14 @@ def _flat(prefix: str, value: Any) -> Iterator[tuple[str, Any]]:
 
 def _shown(values: Mapping[str, Any], name: str) -> str:
     return json.dumps(values[name], ensure_ascii=False) if name in values else "absent"
+
+
+def function_root(function: Callable[..., Any]) -> str | None:
+    """``module:function`` of a function, partial or closure; None where it is not the project's."""
+    while isinstance(function, partial):
+        function = function.func
+    module = function.__module__
+    return f"{module}:{function.__qualname__.split('.')[0]}" if _is_ours(module) else None
 
 
 def closure(modules: Iterable[str]) -> dict[str, Path]:
@@ -143,11 +157,51 @@ def _tree_hash(path: Path) -> str:
 
 @cache
 def _tree_hash_at(path: Path, _: int) -> str:
+    return hashlib.sha256(ast.dump(_without_docstrings(path)).encode()).hexdigest()[:16]
+
+
+def _function_hash(module: str, name: str) -> str:
+    path = _file(module)
+    return _function_hash_at(path, name, path.stat().st_mtime_ns)
+
+
+@cache
+def _function_hash_at(path: Path, name: str, _: int) -> str:
+    """A hash of a top-level definition and of those that it uses, directly or not."""
+    defined: dict[str, list[ast.stmt]] = {}
+    for node in _without_docstrings(path).body:
+        for defines in _names_defined(node):
+            defined.setdefault(defines, []).append(node)
+    used: set[str] = set()
+    waiting = [name]
+    while waiting:
+        name = waiting.pop()
+        if name in defined and name not in used:
+            used.add(name)
+            nodes = [n for statement in defined[name] for n in ast.walk(statement)]
+            waiting += [n.id for n in nodes if isinstance(n, ast.Name)]
+    texts = [ast.dump(node) for name in sorted(used) for node in defined[name]]
+    return hashlib.sha256("\n".join(texts).encode()).hexdigest()[:16]
+
+
+def _names_defined(node: ast.stmt) -> list[str]:
+    if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef):
+        return [node.name]
+    if isinstance(node, ast.Assign | ast.AnnAssign):
+        return [n.id for n in ast.walk(node) if isinstance(n, ast.Name) and _is_stored(n)]
+    return []
+
+
+def _is_stored(node: ast.Name) -> bool:
+    return isinstance(node.ctx, ast.Store)
+
+
+def _without_docstrings(path: Path) -> ast.Module:
     tree = ast.parse(path.read_bytes())
     for node in ast.walk(tree):
         if isinstance(node, ast.Module | ast.ClassDef | ast.FunctionDef | ast.AsyncFunctionDef):
             _drop_docstring(node)
-    return hashlib.sha256(ast.dump(tree).encode()).hexdigest()[:16]
+    return tree
 
 
 def _drop_docstring(

@@ -46,9 +46,9 @@ class Check:
 class Stage:
     """One asset.
 
-    ``modules`` are the roots of the code that decides the output, ``params`` everything else that
-    does. ``partial`` stages take inputs that are not measured; all others take over their state.
-    ``options`` are run-time choices with their defaults.
+    ``modules`` are the roots of the code that decides the output, beside ``compute`` itself;
+    ``params`` is everything else that does. ``partial`` stages take inputs that are not measured;
+    all others take over their state. ``options`` are run-time choices with their defaults.
     """
 
     key: Key
@@ -96,7 +96,9 @@ class Stage:
     def made_by(self) -> Parts:
         """What its code version is a hash of. Inputs count as parameters: one more is a change."""
         params = {"deps": [list(d) for d in self.deps], "table": self.table, **self.params}
-        return code_version.parts(self.modules, params, self.libraries)
+        computes = code_version.function_root(self.compute)
+        roots = (*self.modules, *([computes] if computes else []))
+        return code_version.parts(roots, params, self.libraries)
 
     def node(self) -> Node:
         """The stage as the resolver sees it."""

@@ -36,8 +36,8 @@ def _plan(runner: Runner, listed: str) -> str:
         return f"nothing to do: all {total} assets of {listed} are up to date"
     later = sum(len(wave) for wave in waves[1:])
     lines = [
-        f"dry run of {listed}: {len(waves[0])} of {total} assets would run now, {later} wait to see "
-        "whether their inputs change; nothing was done"
+        f"dry run of {listed}: {len(waves[0])} of {total} assets would run now, {later} wait to "
+        "see whether their inputs change; nothing was done"
     ]
     may_change: set[Key] = set()
     for number, wave in enumerate(waves, 1):

@@ -121,7 +121,7 @@ class World:
         """What Dagster says, in our words; what it says of missing inputs apart."""
         stages = self.stages()
         definitions = dg.Definitions(
-            [a for a in build.definitions(stages, self.project)],
+            list(build.definitions(stages, self.project)),
             resources=build.resources(stages, self.project),
         )
         resolver = CachingStaleStatusResolver(
