@@ -84,16 +84,24 @@ def _failed(where: Project | None, error: Exception) -> int:
 
 
 def _run(where: Project, parsed: argparse.Namespace) -> int:
+    from spanbench_pipeline.commands.plan import plan
     from spanbench_pipeline.commands.run import run
 
-    print(run(where, parsed.corpus or ["sample"], parsed.dense_engine))
+    does = plan if parsed.dry_run else run
+    print(does(where, parsed.corpus or ["sample"], parsed.dense_engine))
     return DONE
 
 
 def _status(where: Project, parsed: argparse.Namespace) -> int:
     from spanbench_pipeline.commands.status import status
+    from spanbench_pipeline.commands.why import why
 
-    print(status(where, parsed.corpus))
+    if parsed.why is not None and parsed.corpus:
+        raise InputError("status: give corpora or --why ASSET, one of the two")
+    if parsed.why is not None:
+        print(why(where, parsed.why, parsed.format))
+    else:
+        print(status(where, parsed.corpus, parsed.format))
     return DONE
 
 
@@ -207,10 +215,14 @@ def _add_run(commands: Commands[argparse.ArgumentParser]) -> None:
         "materialize what is missing or changed, and print the results",
         "  spanbench run                     the bundled sample\n"
         "  spanbench run cuad -v             with a line for every asset\n"
+        "  spanbench run cuad --dry-run      what would run, and what might then\n"
         "  spanbench run cuad --dense-engine qdrant",
     )
     parser.add_argument("corpus", nargs="*", metavar="CORPUS", help="default: sample")
     parser.add_argument("-v", "--verbose", action="store_true", help="a line for every asset")
+    parser.add_argument(
+        "--dry-run", action="store_true", help="print the waves that would run; change nothing"
+    )
     parser.add_argument(
         "--dense-engine",
         choices=("exact", "qdrant"),
@@ -220,8 +232,20 @@ def _add_run(commands: Commands[argparse.ArgumentParser]) -> None:
 
 
 def _add_status(commands: Commands[argparse.ArgumentParser]) -> None:
-    parser = _command(commands, "status", _status, "say what is stale, and why")
+    parser = _command(
+        commands,
+        "status",
+        _status,
+        "say what is stale, and why",
+        "  spanbench status cuad\n"
+        "  spanbench status --why cuad/chunks/clause\n"
+        "  spanbench status --format json",
+    )
     parser.add_argument("corpus", nargs="*", metavar="CORPUS", help="default: all corpora")
+    parser.add_argument(
+        "--why", metavar="ASSET", help="explain one asset: its code, its inputs and its checks"
+    )
+    parser.add_argument("--format", choices=("table", "json"), default="table")
 
 
 def _add_sql(commands: Commands[argparse.ArgumentParser]) -> None:

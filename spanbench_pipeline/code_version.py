@@ -11,13 +11,14 @@ import ast
 import hashlib
 import importlib.util
 import json
-from collections.abc import Iterable, Mapping
-from functools import cache
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from functools import cache, partial
 from importlib import metadata
 from pathlib import Path
 from typing import Any
 
 PACKAGE = "spanbench_pipeline"
+Parts = dict[str, dict[str, Any]]
 
 
 def code_version(
@@ -27,13 +28,70 @@ def code_version(
 
     ``params`` must be expressible as JSON; the order of its keys does not matter.
     """
-    parts = {
-        "code": sorted({f"{name} {_tree_hash(path)}" for name, path in closure(modules).items()}),
-        "params": params,
+    return digest(parts(modules, params, libraries))
+
+
+def parts(
+    modules: Iterable[str], params: Mapping[str, Any], libraries: Iterable[str] = ()
+) -> Parts:
+    """What a code version is a hash of: ``modules``, ``parameters`` and ``libraries``.
+
+    Modules and libraries by name, with a hash of the source and with the version. A root may also
+    be one function, ``module:function``: it counts with what it uses of its own module, and brings
+    in no import.
+    """
+    roots = sorted(modules)
+    functions = [root for root in roots if ":" in root]
+    found = closure(root for root in roots if ":" not in root)
+    hashes = {name: _tree_hash(path) for name, path in sorted(found.items())}
+    return {
+        "modules": hashes | {root: _function_hash(*root.split(":")) for root in functions},
+        "parameters": json.loads(json.dumps(params)),
         "libraries": {name: metadata.version(name) for name in sorted(set(libraries))},
     }
-    text = json.dumps(parts, sort_keys=True, ensure_ascii=False)
+
+
+def digest(made_by: Parts) -> str:
+    """The code version of something made by these parts."""
+    text = json.dumps(made_by, sort_keys=True, ensure_ascii=False)
     return hashlib.sha256(text.encode()).hexdigest()[:16]
+
+
+def differences(before: Parts, now: Parts) -> list[str]:
+    """What differs between two code versions, a line each: ``module x changed``."""
+    lines = []
+    for kind, one in (("modules", "module"), ("libraries", "library"), ("parameters", "parameter")):
+        old, new = (dict(_flat("", made_by.get(kind, {}))) for made_by in (before, now))
+        for name in sorted({*old, *new} - {""}):
+            values = _shown(old, name), _shown(new, name)
+            if values[0] != values[1]:
+                what = f": {values[0]} -> {values[1]}"
+                if kind == "modules":  # their hashes say nothing to a person
+                    what = " is new" if name not in old else " is gone" if name not in new else ""
+                lines.append(f"{one} {name}{what or ' changed'}")
+    return lines
+
+
+def _flat(prefix: str, value: Any) -> Iterator[tuple[str, Any]]:
+    """Every leaf of nested tables and lists, by its dotted path; one without a leaf is one."""
+    if isinstance(value, dict | list) and value:
+        items = value.items() if isinstance(value, dict) else enumerate(value)
+        for key, part in items:
+            yield from _flat(f"{prefix}.{key}" if prefix else str(key), part)
+    else:
+        yield prefix, value
+
+
+def _shown(values: Mapping[str, Any], name: str) -> str:
+    return json.dumps(values[name], ensure_ascii=False) if name in values else "absent"
+
+
+def function_root(function: Callable[..., Any]) -> str | None:
+    """``module:function`` of a function, partial or closure; None where it is not the project's."""
+    while isinstance(function, partial):
+        function = function.func
+    module = function.__module__
+    return f"{module}:{function.__qualname__.split('.')[0]}" if _is_ours(module) else None
 
 
 def closure(modules: Iterable[str]) -> dict[str, Path]:
@@ -99,12 +157,52 @@ def _tree_hash(path: Path) -> str:
 
 @cache
 def _tree_hash_at(path: Path, _: int) -> str:
+    return hashlib.sha256(ast.dump(_without_docstrings(path)).encode()).hexdigest()[:16]
+
+
+def _function_hash(module: str, name: str) -> str:
+    path = _file(module)
+    return _function_hash_at(path, name, path.stat().st_mtime_ns)
+
+
+@cache
+def _function_hash_at(path: Path, name: str, _: int) -> str:
+    """A hash of a top-level definition and of those that it uses, directly or not."""
+    defined: dict[str, list[ast.stmt]] = {}
+    for node in _without_docstrings(path).body:
+        for defines in _names_defined(node):
+            defined.setdefault(defines, []).append(node)
+    used: set[str] = set()
+    waiting = [name]
+    while waiting:
+        name = waiting.pop()
+        if name in defined and name not in used:
+            used.add(name)
+            nodes = [n for statement in defined[name] for n in ast.walk(statement)]
+            waiting += [n.id for n in nodes if isinstance(n, ast.Name)]
+    texts = [ast.dump(node) for name in sorted(used) for node in defined[name]]
+    return hashlib.sha256("\n".join(texts).encode()).hexdigest()[:16]
+
+
+def _names_defined(node: ast.stmt) -> list[str]:
+    if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef):
+        return [node.name]
+    if isinstance(node, ast.Assign | ast.AnnAssign):
+        return [n.id for n in ast.walk(node) if isinstance(n, ast.Name) and _is_stored(n)]
+    return []
+
+
+def _is_stored(node: ast.Name) -> bool:
+    return isinstance(node.ctx, ast.Store)
+
+
+def _without_docstrings(path: Path) -> ast.Module:
     tree = ast.parse(path.read_bytes())
     for node in ast.walk(tree):
         body = getattr(node, "body", None)
         if isinstance(body, list):
             node.body = [statement for statement in body if not _is_text(statement)]  # type: ignore[attr-defined]
-    return hashlib.sha256(ast.dump(tree).encode()).hexdigest()
+    return tree
 
 
 def _is_text(statement: ast.AST) -> bool:

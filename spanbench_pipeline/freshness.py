@@ -13,6 +13,8 @@ from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 
 Key = tuple[str, ...]
+NOT_EVALUATED = " (not evaluated)"
+"""Ends the name of a blocking check that has yet to judge a materialization."""
 
 
 @dataclass(frozen=True)
@@ -79,6 +81,18 @@ def stale(nodes: Iterable[Node], records: Mapping[Key, Record]) -> dict[Key, lis
     return {key: why for key, why in found.items() if why}
 
 
+def fails_as_it_is(node: Node, records: Mapping[Key, Record]) -> bool:
+    """Whether it was made of what there is now, by the code there is now, and a check failed.
+
+    Made again it would fail again; something else has to change first.
+    """
+    record = records.get(node.key)
+    if record is None or record.damage or record.code_version != node.code_version:
+        return False
+    judged = [check for check in record.failed_checks if not check.endswith(NOT_EVALUATED)]
+    return bool(judged) and not changed_inputs(node, records)
+
+
 def settled(nodes: Mapping[Key, Node], unsettled: Iterable[Key]) -> set[Key]:
     """The assets that are not in ``unsettled`` and have no ancestor there."""
     bad = set(unsettled)
@@ -125,6 +139,26 @@ def waves(
         done.update(wave)
         failed |= run(wave)
     return failed
+
+
+def forecast(nodes: Mapping[Key, Node], records: Mapping[Key, Record]) -> list[list[Key]]:
+    """The waves that would run if all that runs came out changed and sound.
+
+    The first wave is the one that runs now. Of the others every asset may yet turn out fresh; no
+    asset that is in none of them can run.
+    """
+    assumed = dict(records)
+    found: list[list[Key]] = []
+
+    def run(wave: list[Key]) -> set[Key]:
+        found.append(wave)
+        for key in wave:
+            inputs = {d: assumed[d].data_version for d in nodes[key].deps if d in assumed}
+            assumed[key] = Record(nodes[key].code_version, f"of wave {len(found)}", inputs)
+        return set()
+
+    waves(nodes, lambda: assumed, run)
+    return found
 
 
 def topological(nodes: Mapping[Key, Node]) -> list[Key]:

@@ -59,6 +59,11 @@ class Project:
         return self.home / "dagster"
 
     @property
+    def locks(self) -> Path:
+        """One file a corpus: who runs it now."""
+        return self.home / "locks"
+
+    @property
     def registered(self) -> Path:
         """Experiments registered by ``adapt``."""
         return self.home / "experiments"

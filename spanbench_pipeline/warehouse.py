@@ -47,9 +47,13 @@ def file_sha256(path: Path) -> str:
 
 
 def write(path: Path, name: str, table: pa.Table, state: str = MEASURED) -> Written:
-    """Stores ``table`` as the declared table ``name``; atomic, and the same bytes every time."""
+    """Stores ``table`` as the declared table ``name``; atomic, and the same bytes every time.
+
+    Only one process at a time may write ``path``; what one that was killed left of it is removed.
+    """
     conformed = tables.conform(name, table).replace_schema_metadata({_STATE: state.encode()})
     path.parent.mkdir(parents=True, exist_ok=True)
+    remove_leftovers(path)
     temporary = path.with_name(f".{path.name}.{os.getpid()}.tmp")
     try:
         pq.write_table(conformed, temporary, compression="zstd", write_page_checksum=True)
@@ -58,6 +62,12 @@ def write(path: Path, name: str, table: pa.Table, state: str = MEASURED) -> Writ
     finally:
         temporary.unlink(missing_ok=True)
     return Written(digest, state)
+
+
+def remove_leftovers(path: Path) -> None:
+    """Removes what processes that were killed left of a file that they did not finish."""
+    for left in path.parent.glob(f".{path.name}.*.tmp*"):
+        left.unlink(missing_ok=True)
 
 
 def write_bytes(path: Path, content: bytes) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import importlib
 import os
 import sys
@@ -10,6 +11,8 @@ from pathlib import Path
 import pytest
 
 from spanbench_pipeline import code_version as cv
+
+CACHES = (cv._file, cv._imports_at, cv._is_ours, cv._tree_hash_at, cv._function_hash_at)
 
 
 @pytest.fixture
@@ -26,10 +29,10 @@ def package(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     monkeypatch.syspath_prepend(str(tmp_path))
     monkeypatch.setattr(cv, "PACKAGE", "pk")
     importlib.invalidate_caches()
-    for cached in (cv._file, cv._imports_at, cv._is_ours, cv._tree_hash_at):
+    for cached in CACHES:
         cached.cache_clear()
     yield folder
-    for cached in (cv._file, cv._imports_at, cv._is_ours, cv._tree_hash_at):
+    for cached in CACHES:
         cached.cache_clear()
     for name in [m for m in sys.modules if m == "pk" or m.startswith("pk.")]:
         del sys.modules[name]
@@ -90,3 +93,70 @@ def test_strategies_do_not_see_one_another():
     assert not {f"spanbench_pipeline.retrieval.{m}" for m in ("lexical", "fusion", "rerank")} & set(
         dense
     )
+
+
+def test_differences_name_what_changed(package: Path):
+    before = cv.parts(["pk.one"], {"size": 1, "deps": [["a"], ["b"]], "gone": None}, ["numpy"])
+    rewrite(package / "helper.py", "def f():\n    return 2\n")
+    now = cv.parts(["pk.one", "pk.alone"], {"size": 2, "deps": [["a"], ["c"]], "new": ""})
+    assert cv.differences(before, now) == [
+        "module pk.alone is new",
+        "module pk.helper changed",
+        f'library numpy: "{before["libraries"]["numpy"]}" -> absent',
+        'parameter deps.1.0: "b" -> "c"',
+        "parameter gone: null -> absent",
+        'parameter new: absent -> ""',
+        "parameter size: 1 -> 2",
+    ]
+    assert cv.differences(now, now) == []
+    assert cv.digest(now) == cv.code_version(
+        ["pk.alone", "pk.one"], {"new": "", "deps": [["a"], ["c"]], "size": 2}
+    )
+
+
+GLUE = """
+LIMIT = 3
+OTHER = 1
+
+
+def compute(x):
+    def inner():
+        return helper(x)
+    return inner
+
+
+def helper(x):
+    '''Doc.'''
+    return x + LIMIT
+
+
+def unused():
+    return OTHER
+"""
+
+
+def test_a_function_counts_with_what_it_uses_of_its_module(package: Path):
+    path = package / "glue.py"
+    path.write_text("import pk.helper\n" + GLUE)
+    before = cv.parts(["pk.glue:compute"], {})
+    assert set(before["modules"]) == {"pk.glue:compute"}
+    for old, new, same in [
+        ("OTHER = 1", "OTHER = 2", True),
+        ("'''Doc.'''", "'''Another.'''  # why", True),
+        ("LIMIT = 3", "LIMIT = 4", False),
+        ("return x +", "return x -", False),
+        ("return helper(x)", "return helper(x + 1)", False),
+    ]:
+        rewrite(path, "import pk.helper\n" + GLUE.replace(old, new))
+        assert (cv.parts(["pk.glue:compute"], {}) == before) is same, old
+
+
+def test_a_partial_or_closure_is_its_functions_and_others_functions_are_not_ours(package: Path):
+    (package / "glue.py").write_text("from functools import partial\n" + GLUE)
+    glue = importlib.import_module("pk.glue")
+    assert cv.function_root(glue.compute) == "pk.glue:compute"
+    assert cv.function_root(functools.partial(functools.partial(glue.helper, 1))) == (
+        "pk.glue:helper"
+    )
+    assert cv.function_root(glue.compute(1)) == "pk.glue:compute"
+    assert cv.function_root(rewrite) is None

@@ -6,9 +6,12 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from spanbench_pipeline.freshness import (
+    NOT_EVALUATED,
     Key,
     Node,
     Record,
+    fails_as_it_is,
+    forecast,
     next_wave,
     reasons,
     settled,
@@ -117,6 +120,31 @@ def test_a_failed_blocking_check_holds_children_back_in_a_later_run_too():
     assert ran == [A]
 
 
+def test_a_forecast_has_what_may_run_after_what_it_waits_for():
+    nodes = chain() | {A: Node(A, "2")}
+    assert forecast(nodes, fresh_records()) == [[A], [B], [C]]
+    assert forecast(chain(), {}) == [[A, B, C]]
+    assert forecast(chain(), fresh_records()) == []
+
+
+def test_it_fails_as_it_is_only_where_nothing_but_a_check_is_wrong():
+    node = Node(B, "1", (A,))
+
+    def record(**settings: object) -> dict[Key, Record]:
+        fields = {"code_version": "1", "data_version": "vb", "inputs": {A: "va"}, **settings}
+        return {A: Record("1", "va"), B: Record(**fields)}
+
+    failed = {"failed_checks": ("ids",)}
+    assert fails_as_it_is(node, record(**failed))
+    assert fails_as_it_is(node, record(failed_checks=("ids", f"x{NOT_EVALUATED}")))
+    assert not fails_as_it_is(node, record())
+    assert not fails_as_it_is(node, record(failed_checks=(f"ids{NOT_EVALUATED}",)))
+    assert not fails_as_it_is(node, record(damage="its file is missing", **failed))
+    assert not fails_as_it_is(node, record(**{**failed, "inputs": {A: "old"}}))
+    assert not fails_as_it_is(Node(B, "2", (A,)), record(**failed))
+    assert not fails_as_it_is(node, {})
+
+
 @st.composite
 def edited_graphs(draw: st.DrawFn) -> tuple[dict[Key, Node], dict[Key, int], dict[Key, str]]:
     """A random graph, each asset's true output as a function of inputs, and an edit of codes."""
@@ -161,7 +189,13 @@ def test_waves_give_what_running_everything_gives_and_run_only_what_changed(case
 
     ran.clear()
     current = {k: Node(k, edits.get(k, n.code_version), n.deps) for k, n in nodes.items()}
+    planned = forecast(current, records)
+    assert records == before  # it only looked
+    assert (planned or [[]])[0] == next_wave(current, records)
     waves(current, lambda: records, run)
+    foreseen = [key for wave in planned for key in wave]
+    assert set(ran) <= set(foreseen)
+    assert len(foreseen) == len(set(foreseen))
 
     everything: dict[Key, str] = {}
     for key in topological(current):

@@ -6,6 +6,7 @@ No postponed annotations here: Dagster looks at the type of ``context`` itself.
 import logging
 import time
 from collections.abc import Iterator, Mapping, Sequence
+from contextlib import nullcontext
 from dataclasses import dataclass
 from typing import Any
 
@@ -13,6 +14,8 @@ import dagster as dg
 import pyarrow as pa
 
 from spanbench_pipeline import tables, warehouse
+from spanbench_pipeline.assets import attempts, turn
+from spanbench_pipeline.assets.instance import MADE_BY
 from spanbench_pipeline.assets.stage import Check, Outcome, Reader, Rows, Stage
 from spanbench_pipeline.errors import InputError, NotMeasured
 from spanbench_pipeline.experiment import slug
@@ -80,33 +83,45 @@ def definitions(
     return assets
 
 
+def resources(stages: Sequence[Stage], project: Project) -> dict[str, dg.ResourceDefinition]:
+    """What the assets and checks of ``stages`` require."""
+    return {turn.RESOURCE: turn.resource(project, {s.corpus for s in stages if not s.shared})}
+
+
 def _asset(stage: Stage, project: Project, kinds: Mapping[Key, str]) -> dg.AssetsDefinition:
     fields = {key: dg.Field(str, default_value=value) for key, value in stage.options.items()}
+    # Of the code as it is loaded now: a web UI that runs on would else note what it does not run.
+    node, made_by = stage.node(), dg.MetadataValue.json(stage.made_by())
 
     @dg.asset(
         key=list(stage.key),
         deps=[dg.AssetKey(list(dep)) for dep in stage.deps],
-        code_version=stage.node().code_version,
+        code_version=node.code_version,
         group_name=stage.group,
         tags={**stage.tags, "table": slug(stage.table)},
         kinds=set(stage.kinds),
         description=stage.description,
         metadata={"dagster/column_schema": _column_schema(stage.table)},
         config_schema=fields or None,
+        required_resource_keys={turn.RESOURCE},
     )
-    def computed(context: dg.AssetExecutionContext) -> dg.MaterializeResult[Any]:
+    def computed(context: dg.AssetExecutionContext) -> Iterator[dg.MaterializeResult[Any]]:
         options = context.op_execution_context.op_config if stage.options else None
-        produced = produce(stage, project, kinds, options)
-        return dg.MaterializeResult(
-            metadata=_shown(stage, produced),
-            data_version=dg.DataVersion(produced.data_version),
-        )
+        name = "__".join(stage.key)
+        # Dagster records what is yielded before it asks for more: then alone the turn ends.
+        alone = turn.alone(project, name, context.log) if stage.shared else nullcontext()
+        with alone, attempts.noted(context, node):
+            produced = produce(stage, project, kinds, options)
+            yield dg.MaterializeResult(
+                metadata={**_shown(stage, produced), MADE_BY: made_by},
+                data_version=dg.DataVersion(produced.data_version),
+            )
 
     return computed
 
 
 def _checks(stage: Stage, project: Project, kinds: Mapping[Key, str]) -> dg.AssetChecksDefinition:
-    key = dg.AssetKey(list(stage.key))
+    key, node = dg.AssetKey(list(stage.key)), stage.node()
 
     @dg.multi_asset_check(
         name="__".join(stage.key) + "__checks",
@@ -114,20 +129,13 @@ def _checks(stage: Stage, project: Project, kinds: Mapping[Key, str]) -> dg.Asse
             dg.AssetCheckSpec(c.name, asset=key, description=c.description, blocking=c.blocking)
             for c in stage.all_checks
         ],
+        required_resource_keys={turn.RESOURCE},
     )
-    def checked() -> Iterator[dg.AssetCheckResult]:
-        reader = Reader(project, stage, kinds)
-        for check in stage.all_checks:
-            rows, measured = _found(check, reader)
-            yield dg.AssetCheckResult(
-                asset_key=key,
-                check_name=check.name,
-                passed=not rows,
-                severity=dg.AssetCheckSeverity.ERROR
-                if check.blocking
-                else dg.AssetCheckSeverity.WARN,
-                metadata=_offending(rows) if measured else {"state": "not measured, no rows"},
-            )
+    def checked(context: dg.AssetCheckExecutionContext) -> Iterator[dg.AssetCheckResult]:
+        with attempts.noted(context, node):
+            reader = Reader(project, stage, kinds)
+            for check in stage.all_checks:
+                yield _evaluated(check, reader)
 
     return checked
 
@@ -143,6 +151,17 @@ def _found(check: Check, reader: Reader) -> tuple[Rows, bool]:
         return check.find(reader), True
     except (InputError, ValueError) as error:
         return [{"cannot be checked": str(error)}], True
+
+
+def _evaluated(check: Check, reader: Reader) -> dg.AssetCheckResult:
+    rows, measured = _found(check, reader)
+    return dg.AssetCheckResult(
+        asset_key=dg.AssetKey(list(reader.stage.key)),
+        check_name=check.name,
+        passed=not rows,
+        severity=dg.AssetCheckSeverity.ERROR if check.blocking else dg.AssetCheckSeverity.WARN,
+        metadata=_offending(rows) if measured else {"state": "not measured, no rows"},
+    )
 
 
 def _offending(rows: Sequence[Mapping[str, Any]]) -> dict[str, Any]:

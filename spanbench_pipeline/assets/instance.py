@@ -12,7 +12,7 @@ import dagster as dg
 from spanbench_pipeline import warehouse
 from spanbench_pipeline.assets.stage import Stage
 from spanbench_pipeline.errors import InputError
-from spanbench_pipeline.freshness import Key, Record
+from spanbench_pipeline.freshness import NOT_EVALUATED, Key, Record
 from spanbench_pipeline.project import Project
 
 SETTINGS = """\
@@ -22,6 +22,8 @@ telemetry:
 nux:
   enabled: false
 """
+MADE_BY = "made by"
+"""The metadata that holds what an asset's code version is a hash of."""
 _INPUT = "dagster/input_data_version/"
 
 
@@ -41,6 +43,66 @@ def open_instance(project: Project) -> dg.DagsterInstance:
             f"{project.dagster}: Dagster's state cannot be opened ({reason}). Make it readable, or "
             "move it away: then every asset is materialized anew, and no text is encoded again"
         ) from error
+
+
+def look_at(project: Project) -> dg.DagsterInstance:
+    """The project's Dagster instance to read from; an empty one where there is none yet.
+
+    Nothing is made in the home.
+    """
+    if (project.dagster / "dagster.yaml").exists():
+        return open_instance(project)
+    return dg.DagsterInstance.ephemeral()
+
+
+def made_by(instance: dg.DagsterInstance, key: Key) -> dict[str, Any] | None:
+    """What the recorded code version is a hash of; None where nothing is recorded."""
+    latest = _latest(instance, key)
+    materialization = latest.asset_materialization if latest else None
+    noted = materialization.metadata.get(MADE_BY) if materialization else None
+    return dict(noted.value) if isinstance(noted, dg.JsonMetadataValue) else None  # type: ignore[arg-type]
+
+
+def judged(instance: dg.DagsterInstance, stage: Stage) -> list[dict[str, Any]]:
+    """Each check of a stage with its latest result: passed, failed, not evaluated, or outdated.
+
+    ``outdated`` is a result on an earlier materialization. ``rows`` counts the offending rows,
+    ``first`` shows some.
+    """
+    latest = _latest(instance, stage.key)
+    found = []
+    for check in stage.all_checks:
+        evaluation = _evaluation(instance, stage, check.name)
+        metadata = {k: v.value for k, v in evaluation.metadata.items()} if evaluation else {}
+        result = "not evaluated"
+        if evaluation is not None:
+            target = evaluation.target_materialization_data
+            current = latest and target and target.storage_id == latest.storage_id
+            result = "outdated" if not current else "passed" if evaluation.passed else "failed"
+        found.append(
+            {
+                "check": check.name,
+                "blocking": check.blocking,
+                "result": result,
+                "rows": metadata.get("offending_rows"),
+                "first": metadata.get("first"),
+            }
+        )
+    return found
+
+
+def _latest(instance: dg.DagsterInstance, key: Key) -> dg.EventLogRecord | None:
+    found = instance.get_asset_records([dg.AssetKey(list(key))])
+    return found[0].asset_entry.last_materialization_record if found else None
+
+
+def _evaluation(
+    instance: dg.DagsterInstance, stage: Stage, check: str
+) -> dg.AssetCheckEvaluation | None:
+    """The latest evaluation of a check; None where it was never evaluated."""
+    key = dg.AssetCheckKey(dg.AssetKey(list(stage.key)), check)
+    latest = instance.get_latest_asset_check_evaluation_record(key)
+    return latest.event.asset_check_evaluation if latest and latest.event else None
 
 
 def records(
@@ -79,12 +141,10 @@ def _failed_checks(instance: dg.DagsterInstance, stage: Stage, storage_id: int) 
     for check in stage.all_checks:
         if not check.blocking:
             continue
-        key = dg.AssetCheckKey(dg.AssetKey(list(stage.key)), check.name)
-        latest = instance.get_latest_asset_check_evaluation_record(key)
-        evaluation = latest.event.asset_check_evaluation if latest and latest.event else None
+        evaluation = _evaluation(instance, stage, check.name)
         target = evaluation.target_materialization_data if evaluation else None
         if evaluation is None or target is None or target.storage_id != storage_id:
-            failed.append(f"{check.name} (not evaluated)")
+            failed.append(check.name + NOT_EVALUATED)
         elif not evaluation.passed:
             failed.append(check.name)
     return tuple(failed)

@@ -13,7 +13,8 @@ from spanbench_pipeline import freshness
 from spanbench_pipeline.assets import build
 from spanbench_pipeline.assets.instance import records
 from spanbench_pipeline.assets.stage import Stage
-from spanbench_pipeline.freshness import Key, Node, Record
+from spanbench_pipeline.assets.turn import CORPORA_TAG, Turn
+from spanbench_pipeline.freshness import Key, Node, Record, name
 from spanbench_pipeline.project import Project
 
 log = logging.getLogger("spanbench")
@@ -53,7 +54,9 @@ class Runner:
         self.stages = {stage.key: stage for stage in stages}
         self.nodes: dict[Key, Node] = {stage.key: stage.node() for stage in stages}
         self._definitions = build.definitions(stages, project)
+        self._resources = build.resources(stages, project)
         self._records: dict[Key, Record] | None = None
+        self._turn = Turn(project, {stage.corpus for stage in stages if not stage.shared})
 
     def records(self) -> Mapping[Key, Record]:
         """What is recorded of every stage; read once, then kept up with each wave."""
@@ -66,10 +69,14 @@ class Runner:
         return freshness.stale(self.nodes.values(), self.records())
 
     def run(self) -> Result:
-        """Materializes everything that is stale, wave after wave."""
+        """Materializes everything that is stale, wave after wave, while no other run is at work."""
         result = Result()
-        failed = freshness.waves(self.nodes, self.records, lambda wave: self._wave(wave, result))
-        settled = freshness.settled(self.nodes, set(self.stale()) | failed)
+        with self._turn.hold(log.warning):
+            self._begin()
+            failed = freshness.waves(
+                self.nodes, self.records, lambda wave: self._wave(self._told(wave), result)
+            )
+            settled = freshness.settled(self.nodes, set(self.stale()) | failed)
         result.held = [key for key in self.nodes if key not in settled]
         return result
 
@@ -77,8 +84,24 @@ class Runner:
         """Materializes just ``keys``, stale or not, with run-time ``options``."""
         result = Result()
         ops = {"__".join(key): {"config": dict(options)} for key in keys}
-        self._wave(list(keys), result, ops)
+        with self._turn.hold(log.warning):
+            self._begin()
+            self._wave(list(keys), result, ops)
         return result
+
+    def _begin(self) -> None:
+        """Looks anew: while this run waited for its turn, another may have done its work."""
+        self._turn.bury(self.instance)
+        self._records = None
+
+    def _told(self, wave: list[Key]) -> list[Key]:
+        """Says which assets a wave has, and why they run where it is not the first time."""
+        log.info("a wave of %d:", len(wave))
+        for key in wave:
+            why = freshness.reasons(self.nodes[key], self.records())
+            if key in self.records():
+                log.info("%s: %s", name(key), "; ".join(why))
+        return wave
 
     def _wave(
         self, wave: list[Key], result: Result, ops: Mapping[str, Any] | None = None
@@ -88,12 +111,13 @@ class Runner:
             self._definitions,
             selection=dg.AssetSelection.assets(*(list(key) for key in wave)),
             instance=self.instance,
+            resources=self._resources,
             raise_on_error=False,
             run_config={
                 "loggers": {"console": {"config": {"log_level": "CRITICAL"}}},
                 "ops": dict(ops or {}),
             },
-            tags={"spanbench/corpora": ",".join(sorted({key[0] for key in wave}))},
+            tags={**self._turn.tags, CORPORA_TAG: ",".join(self._turn.corpora)},
         )
         produced = _note_materializations(done, result)
         failed = {failure.key for failure in _failures(done, self.stages)}

@@ -10,8 +10,8 @@ from typing import Any
 
 import pyarrow as pa
 
-from spanbench_pipeline import tables, warehouse
-from spanbench_pipeline.code_version import code_version
+from spanbench_pipeline import code_version, tables, warehouse
+from spanbench_pipeline.code_version import Parts
 from spanbench_pipeline.freshness import Key, Node
 from spanbench_pipeline.project import Project
 
@@ -46,9 +46,9 @@ class Check:
 class Stage:
     """One asset.
 
-    ``modules`` are the roots of the code that decides the output, ``params`` everything else that
-    does. ``partial`` stages take inputs that are not measured; all others take over their state.
-    ``options`` are run-time choices with their defaults.
+    ``modules`` are the roots of the code that decides the output, beside ``compute`` itself;
+    ``params`` is everything else that does. ``partial`` stages take inputs that are not measured;
+    all others take over their state. ``options`` are run-time choices with their defaults.
     """
 
     key: Key
@@ -82,16 +82,27 @@ class Stage:
         return self.key[0]
 
     @property
+    def shared(self) -> bool:
+        """Whether it belongs to all corpora."""
+        return len(self.key) == 1
+
+    @property
     def group(self) -> str:
         """``<corpus>_<stage>``: the graph shows only a key's last segment, the group the rest."""
-        if len(self.key) == 1:
+        if self.shared:
             return "all_corpora"
         return f"{self.corpus}_{self.key[1] if len(self.key) > 2 else self.part}"
 
-    def node(self) -> Node:
-        """The stage as the resolver sees it. Inputs count as parameters: one more is a change."""
+    def made_by(self) -> Parts:
+        """What its code version is a hash of. Inputs count as parameters: one more is a change."""
         params = {"deps": [list(d) for d in self.deps], "table": self.table, **self.params}
-        return Node(self.key, code_version(self.modules, params, self.libraries), self.deps)
+        computes = code_version.function_root(self.compute)
+        roots = (*self.modules, *([computes] if computes else []))
+        return code_version.parts(roots, params, self.libraries)
+
+    def node(self) -> Node:
+        """The stage as the resolver sees it."""
+        return Node(self.key, code_version.digest(self.made_by()), self.deps)
 
     def path(self, project: Project) -> Path:
         """Where its table is stored."""

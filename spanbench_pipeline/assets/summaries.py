@@ -12,6 +12,7 @@ from spanbench_pipeline.assets.stage import Check, Outcome, Reader, Stage
 from spanbench_pipeline.chunkers import clause
 from spanbench_pipeline.experiment import Experiment
 from spanbench_pipeline.freshness import Key
+from spanbench_pipeline.headers import headers
 from spanbench_pipeline.measures import (
     aggregate,
     chunk_stats,
@@ -39,7 +40,7 @@ def stages(experiment: Experiment) -> list[Stage]:
             "configs",
             partial(_configs, experiment),
             rankings,
-            (__name__,),
+            (),
             configs,
             (_every(experiment),),
         ),
@@ -47,7 +48,7 @@ def stages(experiment: Experiment) -> list[Stage]:
             "chunk_stats",
             partial(_chunk_stats, experiment),
             [*chunks, *vectors.values(), queries, gold, (experiment.corpus, "documents")],
-            (f"{_MEASURES}.chunk_stats", "spanbench_pipeline.chunkers.clause"),
+            (f"{_MEASURES}.chunk_stats", "spanbench_pipeline.headers"),
             [repr(e) for e in experiment.encoders.values()],
             (_COUNTS,),
         ),
@@ -171,7 +172,7 @@ def _encoder_of(experiment: Experiment, chunker: str) -> str | None:
 def _headerless(corpus: str, chunker: str, reader: Reader) -> pa.Table:
     """How many documents have no header that the clause chunker could split at."""
     texts = reader.table("documents")["text"].to_pylist()
-    n = sum(not clause.headers(text) for text in texts)
+    n = sum(not headers(text) for text in texts)
     row = {"corpus": corpus, "chunker": chunker, "stat": "documents_without_header", "value": n}
     return tables.from_rows("chunk_stats", [row])
 

@@ -45,7 +45,7 @@ def _compute(reader: Reader, stages: Sequence[Stage]) -> Outcome:
     project = reader.project
     existing = files(project, stages)
     temporary = project.database.with_name(f".{project.database.name}.{os.getpid()}.tmp")
-    temporary.unlink(missing_ok=True)
+    warehouse.remove_leftovers(project.database)
     try:
         with DuckDBResource(database=str(temporary)).get_connection() as connection:
             for statement in warehouse.view_statements(existing):

@@ -1,27 +1,11 @@
-"""Pieces that follow a contract's own structure: split at headers, fold short ones, cut long ones.
-
-White space in and before a header is spaces and tabs, never a newline: with newlines allowed, the
-number in a page's footer and the capital that opens the next page would make a header. Headers do
-not overlap: in ``1.   Section 2`` the number is the header, and what it took begins no other.
-"""
+"""Pieces that follow a contract's structure: split at headers, fold short ones, cut long ones."""
 
 from __future__ import annotations
 
-import re
+from spanbench_pipeline.headers import headers
 
 TILES = True
 OVERLAPS = False
-
-_ROMAN = "[IVXLC]{1,6}"
-_DOTTED = r"[0-9]+(?:\.[0-9]+)*"
-_FORMS = (
-    rf"(?:ARTICLE|Article)[ \t]+(?:{_ROMAN}|[0-9]+)\b",
-    rf"(?:SECTION|Section)[ \t]+{_DOTTED}\b",
-    rf'{_DOTTED}[ \t]*\.?[ \t]*["“(]?[A-Z]',
-    rf"{_ROMAN}\.[ \t]+[A-Z]",
-)
-_PLACE = r"(?:^[ \t]*|(?<=[.;:\]])[ \t]{2,})"
-_HEADER = re.compile(rf"{_PLACE}(?:{'|'.join(_FORMS)})", re.MULTILINE)
 
 
 def chunk(text: str, *, min_chars: int = 200, max_chars: int = 2000) -> list[tuple[int, int]]:
@@ -42,11 +26,6 @@ def chunk(text: str, *, min_chars: int = 200, max_chars: int = 2000) -> list[tup
             start = cut
         pieces.append((start, end))
     return pieces
-
-
-def headers(text: str) -> list[int]:
-    """Where headers start, their indentation included, ascending; [] in a text that has none."""
-    return [match.start() for match in _HEADER.finditer(text)]
 
 
 def problem(*, min_chars: int, max_chars: int) -> str | None:

@@ -2,41 +2,62 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Sequence
+from typing import Any
 
 from spanbench_pipeline import freshness
 from spanbench_pipeline.assets import graph as graphs
-from spanbench_pipeline.assets.instance import open_instance
+from spanbench_pipeline.assets.instance import look_at
 from spanbench_pipeline.assets.run import Runner
 from spanbench_pipeline.commands.run import find
 from spanbench_pipeline.freshness import name
 from spanbench_pipeline.project import Project
 
 
-def status(project: Project, names: Sequence[str]) -> str:
-    """Each corpus's stale assets with their reasons, and how many wait for them."""
+def status(project: Project, names: Sequence[str], shape: str = "table") -> str:
+    """Each corpus's stale assets with their reasons, and what waits for them.
+
+    As text, or as JSON where ``shape`` is ``json``: ``corpora`` and ``broken`` experiments.
+    """
     graph = graphs.build(project)
     for corpus in names:
         find(graph, corpus)
-    parts = []
-    with open_instance(project) as instance:
-        for corpus in names or list(graph.experiments):
-            parts.append(_corpus(corpus, Runner(project, instance, graph.of([corpus]))))
-    broken = [f"{stem}: broken experiment: {error}" for stem, error in graph.broken.items()]
-    return "\n".join([*parts, *broken])
+    with look_at(project) as instance:
+        corpora = [
+            _corpus(corpus, Runner(project, instance, graph.of([corpus])))
+            for corpus in names or list(graph.experiments)
+        ]
+    broken = [{"experiment": stem, "error": str(e)} for stem, e in graph.broken.items()]
+    if shape == "json":
+        return json.dumps({"corpora": corpora, "broken": broken}, indent=2, ensure_ascii=False)
+    left_out = [f"{b['experiment']}: broken experiment: {b['error']}" for b in broken]
+    return "\n".join([*map(_text, corpora), *left_out])
 
 
-def _corpus(corpus: str, runner: Runner) -> str:
+def _corpus(corpus: str, runner: Runner) -> dict[str, Any]:
+    """What there is to say of a corpus, as JSON has it."""
     stale = runner.stale()
-    total = len(runner.nodes)
+    settled = freshness.settled(runner.nodes, stale)
+    own = [key for key in runner.nodes if key[0] == corpus]
+    return {
+        "corpus": corpus,
+        "assets": len(runner.nodes),
+        "never_run": all(stale.get(key) == ["never materialized"] for key in own),
+        "stale": [{"asset": name(key), "reasons": why} for key, why in stale.items()],
+        "waiting": [name(k) for k in runner.nodes if k not in stale and k not in settled],
+    }
+
+
+def _text(found: dict[str, Any]) -> str:
+    corpus, total, stale = found["corpus"], found["assets"], found["stale"]
     if not stale:
         return f"{corpus}: all {total} assets are up to date"
-    own = [key for key in runner.nodes if key[0] == corpus]
-    if all(stale.get(key) == ["never materialized"] for key in own):
+    if found["never_run"]:
         return f"{corpus}: never run ({total} assets); spanbench run {corpus}"
-    waiting = total - len(stale) - len(freshness.settled(runner.nodes, stale))
-    width = max(len(name(key)) for key in stale)
-    lines = [f"  {name(key):<{width}}  {_short(why)}" for key, why in stale.items()]
+    width = max(len(item["asset"]) for item in stale)
+    lines = [f"  {item['asset']:<{width}}  {_short(item['reasons'])}" for item in stale]
+    waiting = len(found["waiting"])
     return "\n".join(
         [f"{corpus}: {len(stale)} of {total} assets stale, {waiting} more wait for them", *lines]
     )

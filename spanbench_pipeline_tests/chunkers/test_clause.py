@@ -8,6 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from spanbench_pipeline.chunkers import clause
+from spanbench_pipeline.headers import headers
 from spanbench_pipeline_tests.chunkers.published import published_eval_set
 
 
@@ -38,8 +39,8 @@ from spanbench_pipeline_tests.chunkers.published import published_eval_set
 @pytest.mark.parametrize("indentation", ["", "   ", "\t \t"])
 def test_header_forms(header: str, indentation: str) -> None:
     before = "Some words\n"
-    assert clause.headers(before + indentation + header) == [len(before)]
-    assert clause.headers(indentation + header) == [0]
+    assert headers(before + indentation + header) == [len(before)]
+    assert headers(indentation + header) == [0]
 
 
 @pytest.mark.parametrize(
@@ -74,14 +75,14 @@ def test_header_forms(header: str, indentation: str) -> None:
     ],
 )
 def test_lines_that_are_no_headers(line: str) -> None:
-    assert clause.headers("Some words\n" + line) == []
+    assert headers("Some words\n" + line) == []
 
 
 @pytest.mark.parametrize("mark", [".", ";", ":", "]"])
 @pytest.mark.parametrize("white", ["  ", "\t\t", " \t  "])
 def test_headers_inside_a_line(mark: str, white: str) -> None:
     # The boundary is right after the mark: the white space belongs to the header.
-    assert clause.headers(f"It ends{mark}{white}2. Term") == [8]
+    assert headers(f"It ends{mark}{white}2. Term") == [8]
 
 
 @pytest.mark.parametrize(
@@ -97,16 +98,16 @@ def test_headers_inside_a_line(mark: str, white: str) -> None:
     ],
 )
 def test_inside_a_line_a_mark_and_two_spaces_are_needed(text: str) -> None:
-    assert clause.headers(text) == []
+    assert headers(text) == []
 
 
 def test_headers_do_not_overlap() -> None:
     # "1.  I" is a header; "  I. Term" inside of it is not a second one.
-    assert clause.headers("1.  I. Term") == [0]
+    assert headers("1.  I. Term") == [0]
 
 
 def test_carriage_returns_stay_where_they_are() -> None:
-    assert clause.headers("Words\r\n1. Term\r\n2. Fees\r\n") == [7, 16]
+    assert headers("Words\r\n1. Term\r\n2. Fees\r\n") == [7, 16]
 
 
 def words(n: int) -> str:
@@ -120,7 +121,7 @@ def test_text_before_the_first_header_is_a_chunk() -> None:
 
 
 def test_a_text_without_headers_is_one_chunk() -> None:
-    assert clause.headers(words(500)) == []
+    assert headers(words(500)) == []
     assert clause.chunk(words(500)) == [(0, 500)]
     assert clause.chunk("") == []
 
@@ -207,7 +208,7 @@ def test_pieces_follow_the_rules(text: str, min_chars: int, max_chars: int) -> N
 
 def by_the_rules(text: str, min_chars: int, max_chars: int) -> list[tuple[int, int]]:
     """Folding and splitting as the specification words them, one character at a time."""
-    bounds = [0, *(h for h in clause.headers(text) if h > 0), len(text)]
+    bounds = [0, *(h for h in headers(text) if h > 0), len(text)]
     folded: list[tuple[int, int]] = []
     for start, end in pairwise(bounds):
         if folded and end - start < min_chars:

@@ -10,6 +10,10 @@ from pathlib import Path
 import pytest
 
 from spanbench_pipeline import project as projects
+from spanbench_pipeline.assets import graph as graphs
+from spanbench_pipeline.assets.instance import open_instance
+from spanbench_pipeline.assets.run import Result, Runner
+from spanbench_pipeline.freshness import name
 from spanbench_pipeline.project import Project
 
 CHECKOUT = Path(projects.__file__).parents[1]
@@ -82,6 +86,61 @@ def small(tmp_path: Path, make_project: Callable[..., Project]) -> Project:
         queries=tmp_path / "given" / "queries.jsonl",
     )
     return make_project(small=text)
+
+
+@pytest.fixture(scope="session")
+def finished(tmp_path_factory: pytest.TempPathFactory) -> Project:
+    """A project with the corpus ``small``, run once for all tests; copy it, change nothing."""
+    folder = tmp_path_factory.mktemp("finished")
+    write_corpus(folder / "given")
+    root = folder / "checkout"
+    (root / "data" / "experiments").mkdir(parents=True)
+    (root / "workspace.yaml").write_text("load_from: []\n")
+    (root / "data" / "experiments" / "small.toml").write_text(
+        BM25_ONLY.format(
+            corpus="small",
+            documents=folder / "given" / "docs",
+            queries=folder / "given" / "queries.jsonl",
+        )
+    )
+    project = Project(root, root / "warehouse")
+    run(project)
+    return project
+
+
+@pytest.fixture
+def ran(finished: Project, tmp_path: Path) -> Project:
+    """A copy of the project ``finished``."""
+    root = tmp_path / "ran"
+    shutil.copytree(finished.root, root)
+    return Project(root, root / "warehouse")
+
+
+def run(project: Project, corpus: str = "small") -> Result:
+    """What ``spanbench run`` does, in this process; a failure is in the result."""
+    graph = graphs.build(project)
+    assert not graph.broken
+    with open_instance(project) as instance:
+        return Runner(project, instance, graph.of([corpus])).run()
+
+
+def names(result: Result) -> set[str]:
+    """The assets that a run materialized, all of them soundly."""
+    assert not result.failures
+    assert not result.failed_checks
+    assert not result.held
+    assert len(result.materialized) == len(set(result.materialized))
+    return {name(key) for key in result.materialized}
+
+
+def stored(project: Project) -> dict[str, bytes]:
+    """Every Parquet and report file with its bytes, by its path in the home."""
+    return {
+        path.relative_to(project.home).as_posix(): path.read_bytes()
+        for folder in (project.parquet, project.reports)
+        for path in sorted(folder.rglob("*"))
+        if path.is_file()
+    }
 
 
 def edit(project: Project, corpus: str, old: str, new: str) -> None:

@@ -1,0 +1,96 @@
+"""What a sensor would run now: the same answer as ``spanbench run``, for what runs by itself.
+
+Level-triggered: it follows from what is recorded and what is defined now, so a tick that is lost
+costs nothing. A person's run tries again what failed; here that waits until something has changed.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+
+import dagster as dg
+
+from spanbench_pipeline import freshness, lock
+from spanbench_pipeline.assets import attempts, turn
+from spanbench_pipeline.assets import graph as graphs
+from spanbench_pipeline.assets.graph import Graph
+from spanbench_pipeline.assets.instance import records
+from spanbench_pipeline.freshness import Key, name
+from spanbench_pipeline.project import Project
+
+# Runs that will take their corpora's locks but may not have them yet.
+_COMING = [
+    dg.DagsterRunStatus.QUEUED,
+    dg.DagsterRunStatus.NOT_STARTED,
+    dg.DagsterRunStatus.STARTING,
+]
+
+
+@dataclass(frozen=True)
+class Next:
+    """The assets of a corpus to run now, inputs before users; where there are none, why."""
+
+    wave: list[Key] = field(default_factory=list)
+    why_not: str = ""
+
+
+def next_waves(
+    project: Project, instance: dg.DagsterInstance, corpora: Sequence[str]
+) -> dict[str, list[Key]]:
+    """The next wave of each corpus; empty where nothing is to run, or cannot now."""
+    return {corpus: found.wave for corpus, found in look(project, instance, corpora).items()}
+
+
+def look(project: Project, instance: dg.DagsterInstance, corpora: Sequence[str]) -> dict[str, Next]:
+    """The next wave of each corpus, or the reason to skip it."""
+    graph = graphs.build(project)
+    coming = _coming(instance, list(graph.experiments))
+    return {corpus: _next(project, instance, graph, corpus, coming) for corpus in corpora}
+
+
+def _next(
+    project: Project,
+    instance: dg.DagsterInstance,
+    graph: Graph,
+    corpus: str,
+    coming: dict[str, str],
+) -> Next:
+    if corpus in graph.broken:
+        return Next(why_not=f"{corpus}: broken experiment: {graph.broken[corpus]}")
+    if corpus not in graph.experiments:
+        return Next(why_not=f"{corpus}: no experiment for this corpus")
+    at_work = lock.holder(project.locks, corpus) or coming.get(corpus)
+    if at_work:
+        return Next(why_not=f"{corpus}: at work in {at_work}")
+    stages = graph.of([corpus])
+    nodes = {stage.key: stage.node() for stage in stages}
+    known = records(instance, stages, project)
+    stale = freshness.stale(nodes.values(), known)
+    held = [
+        key
+        for key in stale
+        if freshness.fails_as_it_is(nodes[key], known)
+        or attempts.failed(instance, nodes[key], known)
+    ]
+    wave = freshness.next_wave(nodes, known, held)
+    if wave:
+        return Next(wave)
+    if held:
+        listed = ", ".join(name(key) for key in held)
+        return Next(why_not=f"{corpus}: failed, and nothing has changed since: {listed}")
+    return Next(why_not=f"{corpus}: all {len(nodes)} assets are up to date")
+
+
+def _coming(instance: dg.DagsterInstance, known: list[str]) -> dict[str, str]:
+    """Corpus -> the Dagster run that is about to work on it.
+
+    Runs of the command line hold their locks before they exist, so they are left out: one that
+    was killed on its way would be coming for ever.
+    """
+    found = {}
+    for run in instance.get_runs(dg.RunsFilter(statuses=_COMING)):
+        if turn.TURN_TAG not in run.tags:
+            for corpus in turn.corpora_of(run, known):
+                found[corpus] = f"run {run.run_id[:8]}"
+    return found

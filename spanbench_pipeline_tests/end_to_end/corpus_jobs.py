@@ -1,0 +1,23 @@
+"""Jobs that the processes of the multiprocess executor can find by name."""
+
+from __future__ import annotations
+
+import dagster as dg
+
+from spanbench_pipeline import project
+from spanbench_pipeline.assets import build, graph
+
+
+def run_small() -> dg.JobDefinition:
+    """Everything of corpus ``small`` in the home that SPANBENCH_HOME names, two at a time."""
+    where = project.find()
+    stages = graph.build(where).of(["small"])
+    made = build.definitions(stages, where)
+    forked = {"forkserver": {"preload_modules": [__name__]}}
+    return dg.Definitions(
+        assets=[a for a in made if not isinstance(a, dg.AssetChecksDefinition)],
+        asset_checks=[a for a in made if isinstance(a, dg.AssetChecksDefinition)],
+        jobs=[dg.define_asset_job("run_small")],
+        resources=build.resources(stages, where),
+        executor=dg.multiprocess_executor.configured({"max_concurrent": 2, "start_method": forked}),
+    ).resolve_job_def("run_small")

@@ -1,0 +1,141 @@
+"""Two runs at once: of one corpus in turn, of two side by side; the bytes are the same."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import subprocess
+import sys
+import threading
+from pathlib import Path
+
+import dagster as dg
+import duckdb
+import pytest
+
+from spanbench_pipeline import lock
+from spanbench_pipeline.assets import build
+from spanbench_pipeline.assets import graph as graphs
+from spanbench_pipeline.assets.instance import open_instance
+from spanbench_pipeline.assets.run import Runner
+from spanbench_pipeline.project import Project
+from spanbench_pipeline_tests import tiny_models
+from spanbench_pipeline_tests.end_to_end import corpus_jobs
+from spanbench_pipeline_tests.end_to_end.conftest import CHECKOUT, run, stored
+from spanbench_pipeline_tests.end_to_end.test_edits import DENSE
+
+
+@pytest.fixture
+def home(finished: Project, tmp_path: Path) -> Project:
+    """An empty home of the checkout, with the corpus ``small`` registered in it."""
+    project = Project(CHECKOUT, tmp_path / "home")
+    project.registered.mkdir(parents=True)
+    shutil.copy(finished.root / "data" / "experiments" / "small.toml", project.registered)
+    return project
+
+
+def start(project: Project, *corpora: str) -> subprocess.Popen[str]:
+    command = [sys.executable, "-m", "spanbench_pipeline.cli", "--home", str(project.home)]
+    return subprocess.Popen(
+        [*command, "run", *corpora],
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+        cwd=CHECKOUT,
+        env={**os.environ, "PYTHONPATH": str(CHECKOUT)},
+    )
+
+
+def finish(process: subprocess.Popen[str]) -> tuple[str, str]:
+    out, err = process.communicate(timeout=300)
+    assert process.returncode == 0, err
+    return out, err
+
+
+def test_two_runs_of_one_corpus_do_its_work_once(home: Project, finished: Project):
+    out, err = zip(*map(finish, [start(home, "small"), start(home, "small")]), strict=True)
+    assert sorted("materialized 22 of 22" in text for text in out) == [False, True]
+    assert sorted("nothing to do: all 22 assets" in text for text in out) == [False, True]
+    waited = [text for text in err if text]
+    assert len(waited) <= 1  # none, where the first was done before the second began
+    for text in waited:
+        assert "corpus small is at work in spanbench (process " in text
+    assert stored(home) == stored(finished)
+
+
+def test_two_corpora_go_side_by_side(home: Project, finished: Project, tmp_path: Path):
+    small = (home.registered / "small.toml").read_text()
+    model = tiny_models.encoder(tmp_path / "model")
+    for corpus, rest in (("other", None), ("dense", DENSE.format(model=model))):
+        text = small.replace('corpus = "small"', f'corpus = "{corpus}"')
+        text = text.partition("[[configurations]]")[0] + rest if rest else text
+        (home.registered / f"{corpus}.toml").write_text(text)
+    processes = [start(home, "dense"), start(home, "small"), start(home, "small", "other")]
+    for process in processes:
+        _, err = finish(process)
+        assert "corpus dense" not in err  # nobody else works on it, so nobody waits for it
+    alone = Project(home.root, tmp_path / "alone")
+    shutil.copytree(home.registered, alone.registered)
+    with dg.DagsterInstance.ephemeral() as instance:
+        stages = graphs.build(alone).of(["small", "dense", "other"])
+        assert not Runner(alone, instance, stages).run().failures
+    # The warehouse asset notes how many files there were when it ran; the last run saw them all.
+    assert stored(home) == stored(alone)
+    with duckdb.connect(str(home.database), read_only=True) as connection:
+        seen = connection.execute("SELECT DISTINCT corpus FROM rankings ORDER BY 1").fetchall()
+    assert seen == [("dense",), ("other",), ("small",)]
+
+
+def test_a_run_that_dagster_starts_waits_its_turn_too(ran: Project):
+    """As the web UI and a sensor start one: a job of the definitions, without the command line."""
+    stages = graphs.build(ran).of(["small"])
+    done = threading.Event()
+    results = []
+
+    def launched() -> None:
+        with open_instance(ran) as instance:
+            result = dg.materialize(
+                build.definitions(stages, ran),
+                instance=instance,
+                resources=build.resources(stages, ran),
+                selection=dg.AssetSelection.assets(["small", "queries"]),
+            )
+            logs = [e.user_message for e in instance.all_logs(result.run_id)]
+            results.append((result.success, logs))
+        done.set()
+
+    thread = threading.Thread(target=launched)
+    with lock.hold(ran.locks, ["small"], group="another", what="a test", waiting=pytest.fail):
+        thread.start()
+        assert not done.wait(3)
+    thread.join(120)
+    ((success, logs),) = results
+    assert success
+    told = f"corpus small is at work in a test (process {os.getpid()}); waiting until it has"
+    assert [line for line in logs if line.startswith(told)]
+
+
+def test_what_was_stale_before_the_turn_came_may_be_done_by_then(ran: Project):
+    edited = ran.root / "data" / "experiments" / "small.toml"
+    edited.write_text(edited.read_text().replace("max_chars = 300", "max_chars = 150"))
+    with open_instance(ran) as instance:
+        stages = graphs.build(ran).of(["small"])
+        runner = Runner(ran, instance, stages)
+        assert runner.stale()
+        run(ran)
+        assert runner.run().materialized == []
+
+
+def test_the_multiprocess_executor_gives_the_same_bytes(
+    home: Project, finished: Project, monkeypatch: pytest.MonkeyPatch
+):
+    monkeypatch.setenv("SPANBENCH_HOME", str(home.home))
+    monkeypatch.setenv("PYTHONPATH", str(CHECKOUT))
+    with open_instance(home) as instance:
+        job = dg.reconstructable(corpus_jobs.run_small)
+        with dg.execute_job(job, instance) as result:
+            assert result.success
+            starts = [e for e in result.all_events if e.event_type_value == "STEP_WORKER_STARTED"]
+            assert len(starts) > 22  # every step in a process of its own, checks included
+    assert stored(home) == stored(finished)
+    assert run(home).materialized == []
