@@ -13,7 +13,7 @@ from spanbench_pipeline import __version__, project, terminal
 from spanbench_pipeline.errors import InputError
 from spanbench_pipeline.project import Project
 
-DONE, CHECK_FAILED, WRONG_INPUT, UNEXPECTED = 0, 1, 2, 3
+DONE, CHECK_FAILED, WRONG_INPUT, UNEXPECTED, INTERRUPTED = 0, 1, 2, 3, 130
 
 ABOUT = """\
 Measures retrieval over contracts by the characters it brings back: every chunk is a span of its
@@ -35,31 +35,37 @@ your own documents:
   spanbench run my_contracts
 
 exit codes: 0 done, 1 a check failed, 2 wrong input or configuration, 3 should not happen
+(130 interrupted)
 """
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """Runs one command; returns the exit code."""
+    if sys.stdout is None:  # closed by the caller
+        sys.stdout = Path(os.devnull).open("w")  # noqa: SIM115 - for as long as the process lives
     parsed = _parser().parse_args(arguments)
     terminal.log_to_stderr(getattr(parsed, "verbose", False))
     where: Project | None = None
     try:
         where = project.find(parsed.home)
         code: int = parsed.command(where, parsed)
+        sys.stdout.flush()
         return code
     except InputError as error:
         print(f"spanbench: {error}", file=sys.stderr)
         return WRONG_INPUT
-    except PermissionError as error:
-        print(f"spanbench: {error.filename}: {error.strerror}", file=sys.stderr)
-        return WRONG_INPUT
     except KeyboardInterrupt:
         print("spanbench: interrupted; what was finished is kept", file=sys.stderr)
-        return 130
+        return INTERRUPTED
     except BrokenPipeError:
         # The reader of our output went away (| head): not our error, and nothing to say to it.
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return DONE
+    except OSError as error:
+        # A disk that is full, a folder that may not be written: for the person to mend.
+        where_at = f"{error.filename}: " if error.filename else ""
+        print(f"spanbench: {where_at}{error.strerror or error}", file=sys.stderr)
+        return WRONG_INPUT
     except Exception as error:
         return _failed(where, error)
 

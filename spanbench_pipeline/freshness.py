@@ -60,7 +60,14 @@ def own_reasons(node: Node, records: Mapping[Key, Record]) -> list[str]:
     found = [record.damage] if record.damage else []
     if record.code_version != node.code_version:
         found.append("its code, parameters or models changed")
-    return found + [f"blocking check failed: {check}" for check in record.failed_checks]
+    return found + [_said_of(check) for check in record.failed_checks]
+
+
+def _said_of(check: str) -> str:
+    """What a blocking check that has not passed is said to be."""
+    evaluated = not check.endswith(NOT_EVALUATED)
+    named = check.removesuffix(NOT_EVALUATED)
+    return f"blocking check {'failed' if evaluated else 'never evaluated'}: {named}"
 
 
 def changed_inputs(node: Node, records: Mapping[Key, Record]) -> list[str]:

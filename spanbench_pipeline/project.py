@@ -84,7 +84,7 @@ def find(home: str | Path | None = None) -> Project:
     for folder in (here, *here.parents, Path.cwd(), *Path.cwd().parents):
         if (folder / "workspace.yaml").is_file():
             chosen = home or os.environ.get("SPANBENCH_HOME") or folder / "warehouse"
-            return Project(folder, _usable(Path(chosen).expanduser().resolve()))
+            return Project(folder, _usable(Path(chosen)))
     raise InputError(
         f"no workspace.yaml above {here} or {Path.cwd()}: run spanbench from its checkout "
         "(git clone, then pip install -e .)"
@@ -92,7 +92,14 @@ def find(home: str | Path | None = None) -> Project:
 
 
 def _usable(home: Path) -> Path:
-    """Refuses a folder whose name DuckDB would read as a pattern, or SQLite as an address."""
+    """The whole path of a home; InputError for one that no system or database can take.
+
+    DuckDB would read some characters as a pattern, SQLite others as a part of an address.
+    """
+    try:
+        home = home.expanduser().resolve()
+    except (OSError, RuntimeError, ValueError) as error:
+        raise InputError(f"--home {home}: no folder can be there: {error}") from error
     wrong = sorted(set(str(home)) & set("*?[]%"))
     if wrong:
         raise InputError(

@@ -61,6 +61,9 @@ def build(project: Project, dense_engine: str | None = None) -> Graph:
             found[loaded.corpus] = loaded
         except InputError as error:
             broken[path.stem] = error
+        except (OSError, ValueError, RuntimeError) as error:
+            # Paths that no system takes, nesting without end: one odd file must not stop the rest.
+            broken[path.stem] = InputError(f"{path}: cannot be used: {error}")
     return Graph(found, (*stages, views.stage(stages)), broken)
 
 

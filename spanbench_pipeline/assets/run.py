@@ -120,8 +120,11 @@ class Runner:
             tags={**self._turn.tags, CORPORA_TAG: ",".join(self._turn.corpora)},
         )
         produced = _note_materializations(done, result)
-        failed = {failure.key for failure in _failures(done, self.stages)}
-        result.failures += _failures(done, self.stages)
+        failures = _failures(done, self.stages)
+        if any(failure.error == "DagsterExecutionInterruptedError" for failure in failures):
+            raise KeyboardInterrupt
+        failed = {failure.key for failure in failures}
+        result.failures += failures
         self._refresh(wave)
         for key in produced:
             checks = self.records()[key].failed_checks

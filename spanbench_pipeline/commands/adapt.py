@@ -8,6 +8,7 @@ from spanbench_pipeline import experiment as experiments
 from spanbench_pipeline.commands.results import command
 from spanbench_pipeline.corpora import adapt as adapting
 from spanbench_pipeline.corpora import source
+from spanbench_pipeline.errors import InputError
 from spanbench_pipeline.project import Project
 
 
@@ -20,6 +21,12 @@ def adapt(
     **caps: int,
 ) -> str:
     """Validates and registers the corpus; returns what to print. ``caps`` replace the defaults."""
+    for given in (queries, metadata):
+        if given is not None and given.exists() and not given.is_file():
+            raise InputError(f"{given}: not a regular file, and every run reads it again")
+    for cap, value in caps.items():
+        if value < 1:
+            raise InputError(f"--{cap.replace('_', '-')} {value}: must be at least 1")
     path = adapting.adapt(project, docs=docs, queries=queries, metadata=metadata, name=name, **caps)
     made = source.load(experiments.load(path), project)
     counts = (made.documents.num_rows, made.queries.num_rows, made.gold_spans.num_rows)

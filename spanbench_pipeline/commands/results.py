@@ -8,6 +8,7 @@ from pathlib import Path
 
 from spanbench_pipeline import project as projects
 from spanbench_pipeline import terminal, warehouse
+from spanbench_pipeline.errors import InputError
 from spanbench_pipeline.experiment import Experiment
 from spanbench_pipeline.measures import METRICS
 from spanbench_pipeline.project import Project
@@ -62,7 +63,10 @@ def places(project: Project, corpora: Sequence[str]) -> str:
 
 def command(project: Project) -> str:
     """``spanbench``, with the home where a plain call would take another one."""
-    same = projects.find().home == project.home
+    try:
+        same = projects.find().home == project.home
+    except InputError:
+        same = False
     return "spanbench" if same else f"spanbench --home {shlex.quote(near(project.home))}"
 
 

@@ -17,6 +17,13 @@ from spanbench_pipeline.experiment import Experiment, nearest
 from spanbench_pipeline.freshness import name
 from spanbench_pipeline.project import Project
 
+_EXPLAINED = {
+    InputError.__name__,
+    OSError.__name__,
+    *(kind.__name__ for kind in OSError.__subclasses__()),
+}
+"""Errors whose message says what to do: wrong input, or a disk that does not do as it is told."""
+
 
 class CheckFailed(Exception):
     """A blocking check failed (exit code 1)."""
@@ -66,7 +73,7 @@ def find(graph: Graph, corpus: str) -> Experiment:
 
 def raise_failures(result: Result) -> None:
     """Raises what a run's failures amount to; the worst kind decides the exit code."""
-    unexpected = [f for f in result.failures if f.error != InputError.__name__]
+    unexpected = [f for f in result.failures if f.error not in _EXPLAINED]
     held = [key for key in result.held if key not in result.failed_checks]
     held = [key for key in held if key not in {f.key for f in result.failures}]
     tail = f"\nheld back because of it: {len(held)} assets" if held else ""

@@ -5,8 +5,11 @@ from __future__ import annotations
 import json
 import logging
 import sys
+from decimal import Decimal
 from pathlib import Path
 from typing import Any
+
+import pyarrow as pa
 
 from spanbench_pipeline import terminal, warehouse
 from spanbench_pipeline.assets import graph as graphs
@@ -40,7 +43,12 @@ def sql(project: Project, query: str, shape: str, output: Path | None) -> None:
         result = connection.sql(query).to_arrow_table()
     except duckdb.Error as error:
         raise InputError(f"SQL: {error}") from error
-    content = _WRITERS[shape](result)
+    try:
+        content = _WRITERS[shape](result)
+    except (ValueError, TypeError, OverflowError, pa.ArrowException) as error:
+        raise InputError(
+            f"SQL: the answer holds a value that {shape} cannot take ({error}); CAST it to VARCHAR"
+        ) from error
     if output is not None:
         warehouse.write_bytes(output, content)
     else:
@@ -70,16 +78,17 @@ def _warn_of_stale(project: Project, graph: Graph) -> None:
 def _table(result: Any) -> bytes:
     right = [i for i, f in enumerate(result.schema) if str(f.type).startswith(_NUMBERS)]
     rows = [[_text(v) for v in row.values()] for row in _rows(result)]
-    return (terminal.table(result.column_names, rows, right) + "\n").encode()
+    return (terminal.table(_distinct(result.column_names), rows, right) + "\n").encode()
 
 
 def _text(value: Any) -> str:
     if value is None:
         return ""
     if isinstance(value, float):
-        return f"{value:.6g}"
+        plain = 1e-4 <= abs(value) < 1e15
+        return f"{value:.6f}".rstrip("0").rstrip(".") if plain else f"{value:.6g}"
     if isinstance(value, dict | list):
-        return json.dumps(value, ensure_ascii=False, default=str)
+        return json.dumps(_finite(value), ensure_ascii=False, default=str)
     return str(value).replace("\r", " ").replace("\n", " ")
 
 
@@ -95,12 +104,17 @@ def _json(result: Any) -> bytes:
 
 
 def _finite(value: Any) -> Any:
-    """JSON has no NaN and no infinity: they are written as text, never as null."""
+    """JSON has no NaN and no infinity: they are written as text, never as null.
+
+    A whole decimal, which DuckDB makes of every sum of integers, is a whole number.
+    """
     if isinstance(value, float) and value - value != 0:
         return str(value)
-    if isinstance(value, list):
+    if isinstance(value, Decimal):
+        return int(value) if value == value.to_integral_value() else float(value)
+    if isinstance(value, list | tuple):
         return [_finite(v) for v in value]
-    return {k: _finite(v) for k, v in value.items()} if isinstance(value, dict) else value
+    return {str(k): _finite(v) for k, v in value.items()} if isinstance(value, dict) else value
 
 
 def _rows(result: Any) -> list[dict[str, Any]]:
@@ -121,11 +135,14 @@ def _is_map(field: Any) -> bool:
 
 
 def _distinct(names: list[str]) -> list[str]:
-    seen: dict[str, int] = {}
-    found = []
+    """The names, each but the first of equal ones with the next number that is free."""
+    found: list[str] = []
     for name in names:
-        seen[name] = seen.get(name, 0) + 1
-        found.append(name if seen[name] == 1 else f"{name}_{seen[name]}")
+        number, free = 1, name
+        while free in found or (free != name and free in names):
+            number += 1
+            free = f"{name}_{number}"
+        found.append(free)
     return found
 
 
@@ -140,7 +157,9 @@ def _csv(result: Any) -> bytes:
     for row in rows:
         writer.writerow(
             [
-                json.dumps(v, ensure_ascii=False) if isinstance(v, dict | list) else v
+                json.dumps(_finite(v), ensure_ascii=False, default=str)
+                if isinstance(v, dict | list)
+                else v
                 for v in row.values()
             ]
         )
@@ -148,7 +167,6 @@ def _csv(result: Any) -> bytes:
 
 
 def _parquet(result: Any) -> bytes:
-    import pyarrow as pa
     import pyarrow.parquet as pq
 
     sink = pa.BufferOutputStream()

@@ -20,6 +20,7 @@ from spanbench_pipeline.project import Project
 MODEL = "sample"
 """The project's experiment whose chunkers, models and configurations an own corpus gets."""
 DEPTH = 30
+MAX_NAME = 100
 
 
 def adapt(
@@ -60,10 +61,10 @@ def adapt(
 
 
 def _check_name(project: Project, name: str) -> None:
-    if not SLUG.fullmatch(name):
+    if not SLUG.fullmatch(name) or len(name) > MAX_NAME:
         raise InputError(
             f"--name {name!r}: must match {SLUG.pattern}: lower-case letters and digits, words "
-            "joined by one _"
+            f"joined by one _, {MAX_NAME} characters at most"
         )
     if (project.root / "data" / "experiments" / f"{name}.toml").exists():
         raise InputError(

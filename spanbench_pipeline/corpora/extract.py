@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import io
+import logging
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import PurePath
@@ -43,6 +44,9 @@ def _pdf(data: bytes, where: str) -> Extracted:
     """Text of a PDF: its pages joined by one newline."""
     import pypdf
     from pypdf import PasswordType
+
+    # What it makes of a damaged file is said once, by the error below.
+    logging.getLogger("pypdf").setLevel(logging.CRITICAL)
 
     try:
         reader = pypdf.PdfReader(io.BytesIO(data))

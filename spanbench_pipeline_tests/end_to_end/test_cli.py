@@ -298,3 +298,55 @@ def test_what_is_wrong_with_a_source_is_said_once(
     capsys.readouterr()
     assert cli.main(["--home", str(home), "run", "own"]) == 2
     assert capsys.readouterr().err.count("document 'alpha'") == 1
+
+
+@pytest.mark.parametrize(
+    ("query", "expected"),
+    [
+        ("SELECT sum(covered_chars) AS s FROM span_outcomes", None),
+        ("SELECT 1.5 AS d, 2.0 AS w", [{"d": 1.5, "w": 2}]),
+        ("SELECT 1 AS a, 2 AS a, 3 AS a_2", [{"a": 1, "a_3": 2, "a_2": 3}]),
+        ("SELECT MAP {DATE '2020-01-02': [1.5]} AS m", [{"m": {"2020-01-02": [1.5]}}]),
+        ("SELECT 'nan'::DOUBLE AS n, NULL AS z", [{"n": "nan", "z": None}]),
+    ],
+)
+def test_json_holds_numbers_as_numbers(home: Path, capsysbinary, query: str, expected):
+    for shape in ("csv", "table", "parquet", "json"):
+        assert cli.main(["--home", str(home), "sql", query, "--format", shape]) == 0
+        shown = capsysbinary.readouterr().out
+    rows = json.loads(shown)
+    if expected is None:
+        assert isinstance(rows[0]["s"], int)
+    else:
+        assert rows == expected
+
+
+def test_one_odd_experiment_file_leaves_the_others_alone(
+    home: Path, capsys: pytest.CaptureFixture[str]
+):
+    odd = home / "experiments" / "odd.toml"
+    for source in ('documents = "~nosuchuser/x"', 'documents = "a\\u0000b"', "a = " + "[" * 3000):
+        odd.write_text(
+            'corpus = "odd"\n[source]\nkind = "directory"\nqueries = "q"\n'
+            + source
+            + '\n[chunkers]\nnaive = {}\n[[configurations]]\nname = "n"\nchunker = "naive"\n'
+            'retriever = "bm25"\n'
+        )
+        assert cli.main(["--home", str(home), "status", "small"]) == 0
+        assert "up to date" in capsys.readouterr().out
+        assert cli.main(["--home", str(home), "run", "odd"]) == 2
+        assert "odd" in capsys.readouterr().err
+    odd.unlink()
+
+
+def test_a_home_that_cannot_be_is_wrong_input(tmp_path: Path, capsys: pytest.CaptureFixture[str]):
+    file = tmp_path / "file"
+    file.write_text("x")
+    write_corpus(tmp_path / "given")
+    arguments = ["adapt", "--name", "own", "--docs", str(tmp_path / "given" / "docs")]
+    arguments += ["--queries", str(tmp_path / "given" / "queries.jsonl")]
+    for home in (file, tmp_path / ("x" * 300), "~nosuchuser/x"):
+        assert cli.main(["--home", str(home), *arguments]) == 2
+        shown = capsys.readouterr().err
+        assert "Traceback" not in shown
+        assert shown.count("\n") == 1
