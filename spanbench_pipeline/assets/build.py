@@ -6,7 +6,7 @@ No postponed annotations here: Dagster looks at the type of ``context`` itself.
 import logging
 import time
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import nullcontext
+from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass
 from typing import Any
 
@@ -107,10 +107,8 @@ def _asset(stage: Stage, project: Project, kinds: Mapping[Key, str]) -> dg.Asset
     )
     def computed(context: dg.AssetExecutionContext) -> Iterator[dg.MaterializeResult[Any]]:
         options = context.op_execution_context.op_config if stage.options else None
-        name = "__".join(stage.key)
-        # Dagster records what is yielded before it asks for more: then alone the turn ends.
-        alone = turn.alone(project, name, context.log) if stage.shared else nullcontext()
-        with alone, attempts.noted(context, node):
+        # Dagster records what is yielded before it asks for more: only then does the turn end.
+        with _alone(stage, project, context), attempts.noted(context, node):
             produced = produce(stage, project, kinds, options)
             yield dg.MaterializeResult(
                 metadata={**_shown(stage, produced), MADE_BY: made_by},
@@ -132,12 +130,17 @@ def _checks(stage: Stage, project: Project, kinds: Mapping[Key, str]) -> dg.Asse
         required_resource_keys={turn.RESOURCE},
     )
     def checked(context: dg.AssetCheckExecutionContext) -> Iterator[dg.AssetCheckResult]:
-        with attempts.noted(context, node):
+        with _alone(stage, project, context), attempts.noted(context, node):
             reader = Reader(project, stage, kinds)
             for check in stage.all_checks:
                 yield _evaluated(check, reader)
 
     return checked
+
+
+def _alone(stage: Stage, project: Project, context: Any) -> AbstractContextManager[None]:
+    """The turn at an asset that all corpora share; any other has its run's."""
+    return turn.alone(project, name(stage.key), context.log) if stage.shared else nullcontext()
 
 
 def _found(check: Check, reader: Reader) -> tuple[Rows, bool]:

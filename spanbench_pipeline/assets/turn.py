@@ -9,7 +9,7 @@ for all its waves, and its Dagster runs share them by a tag.
 from __future__ import annotations
 
 import uuid
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import AbstractContextManager, contextmanager
 from typing import Any
 
@@ -77,7 +77,7 @@ class Turn:
         self.corpora = sorted(set(corpora))
         self.tags: Mapping[str, str] = {TURN_TAG: uuid.uuid4().hex}
 
-    def hold(self, tell: Any) -> AbstractContextManager[None]:
+    def hold(self, tell: Callable[[str], None]) -> AbstractContextManager[None]:
         """Waits for the turn, telling so once a corpus, and keeps it."""
         return lock.hold(
             self.project.locks,

@@ -16,7 +16,7 @@ from spanbench_pipeline_tests.end_to_end.conftest import edit, names, run
 @pytest.fixture
 def call(ran: Project, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch):
     """Calls the command line on the project; gives exit code, what it printed, and errors."""
-    monkeypatch.setattr("spanbench_pipeline.project.find", lambda _: ran)
+    monkeypatch.setattr("spanbench_pipeline.project.find", lambda *_: ran)
 
     def called(*arguments: str) -> tuple[int, str, str]:
         code = cli.main(arguments)
