@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import fcntl
 from collections.abc import Iterable, Mapping
 from functools import lru_cache
 from pathlib import Path
@@ -36,7 +37,12 @@ def open_instance(project: Project) -> dg.DagsterInstance:
     except OSError as error:
         raise InputError(f"{project.home}: cannot be written ({error.strerror})") from error
     try:
-        return dg.DagsterInstance.from_config(str(project.dagster))
+        with (project.dagster / ".opening").open("wb") as stream:
+            # Two that open a new home at once would each make its tables, and break them for good.
+            fcntl.flock(stream, fcntl.LOCK_EX)
+            instance = dg.DagsterInstance.from_config(str(project.dagster))
+            instance.all_asset_keys()
+            return instance
     except Exception as error:  # Whatever its databases or its settings file make of damage.
         reason = " ".join(str(error).split())[:200]
         raise InputError(
