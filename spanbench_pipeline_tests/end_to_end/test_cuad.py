@@ -56,7 +56,7 @@ def project(shared: Path, tmp_path_factory: pytest.TempPathFactory) -> Project:
     (root / "workspace.yaml").write_text("load_from: []\n")
     made = Project(root, root / "warehouse")
     copy_experiment(made, "cuad")
-    fetch_cuad(made, archive=shared / "cuad" / "data.zip", sha256=MEMBER, progress=False)
+    fetch_cuad(made, archive=shared / "data" / "cuad" / "data.zip", sha256=MEMBER, progress=False)
     result = run(made)
     assert not result.failures
     assert not result.held
@@ -176,7 +176,7 @@ def texts(project: Project, max_chars: int) -> list[str]:
 
 def test_the_command_line_says_what_was_fetched(shared: Path, tmp_path: Path, capsys):
     arguments = ["--home", str(tmp_path), "fetch", "cuad", "--archive"]
-    archive = str(shared / "cuad" / "data.zip")
+    archive = str(shared / "data" / "cuad" / "data.zip")
     assert cli.main([*arguments, archive]) == 2
     refused = capsys.readouterr()
     assert MEMBER in refused.err
