@@ -105,9 +105,13 @@ def _latest(instance: dg.DagsterInstance, key: Key) -> dg.EventLogRecord | None:
 def _evaluation(
     instance: dg.DagsterInstance, stage: Stage, check: str
 ) -> dg.AssetCheckEvaluation | None:
-    """The latest evaluation of a check; None where it was never evaluated."""
+    """The latest evaluation of a check; None where it was never evaluated.
+
+    A run that was to evaluate it and did not, since it failed or is still on its way, says nothing.
+    """
     key = dg.AssetCheckKey(dg.AssetKey(list(stage.key)), check)
-    latest = instance.get_latest_asset_check_evaluation_record(key)
+    summary = instance.event_log_storage.get_asset_check_summary_records([key])[key]
+    latest = summary.last_completed_check_execution_record
     return latest.event.asset_check_evaluation if latest and latest.event else None
 
 

@@ -270,3 +270,14 @@ def test_damage_and_failed_checks_are_known_here_alone():
             KEYS[1]: {"its file is missing"},
             KEYS[2]: {"blocking check failed: sound"},
         }
+
+
+def test_an_attempt_that_failed_leaves_sound_what_it_would_have_replaced():
+    """Its checks were to be evaluated again and were not; they still hold of what is there."""
+    with world([Spec(), Spec(deps=(0,))]) as pair:
+        pair.run()
+        before, pair.specs[0] = pair.specs[0], Spec(code=1, fails=True)
+        pair.run()
+        assert pair.ours() == {KEYS[0]: {CODE}}
+        pair.specs[0] = before
+        assert pair.ours() == pair.dagsters() == {}
