@@ -5,7 +5,7 @@ from __future__ import annotations
 import contextlib
 import os
 import re
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from urllib.parse import urlsplit
@@ -24,12 +24,17 @@ STAGED = "archive.zip"
 
 @dataclass(frozen=True)
 class Bundle:
-    """An archive of which one member is kept, and how large each may be at most, in bytes."""
+    """An archive of which one member is kept, and how large each may be at most, in bytes.
+
+    ``check`` is given the member's bytes and raises InputError where they are not what a reader
+    can read: a declared hash says which bytes are meant, not that they are any good.
+    """
 
     member: str
     official_sha256: str
     max_archive_bytes: int
     max_member_bytes: int
+    check: Callable[[bytes], object]
 
 
 @dataclass(frozen=True)
@@ -46,6 +51,7 @@ CUAD = Bundle(
     official_sha256="ed0b77d85bdf4014d7495800e8e4a70565b48ee6f8a2e5dca9cf8655dbf10eae",
     max_archive_bytes=500_000_000,
     max_member_bytes=500_000_000,
+    check=lambda data: cuad.parse(data, excluded=frozenset()),
 )
 
 
@@ -82,9 +88,10 @@ def fetch_bundle(
 ) -> Provenance:
     """Put the bundle's member into ``folder``, and beside it the provenance as file ``record``.
 
-    The member's hash is verified before it appears there. Raises InputError for a wrong hash, an
-    archive that cannot be had or read, and a second fetch at the same time; nothing new is then
-    kept and an earlier good copy stays, but a download that broke off waits to be continued.
+    The member's hash and content are verified before it appears there. Raises InputError for a
+    wrong hash or content, an archive that cannot be had or read, and a second fetch at the same
+    time; nothing new is then kept and an earlier good copy stays, but a download that broke off
+    waits to be continued.
     """
     expected = _expected(bundle, sha256)
     if archive is not None and not archive.is_file():
@@ -152,6 +159,7 @@ def _install(
         )
         if member.sha256 != expected:
             raise _wrong_hash(bundle, origin.name, member.sha256, expected)
+        _check_readable(bundle, origin.name, staged)
         provenance = Provenance(
             archive=origin.name,
             archive_bytes=n_bytes,
@@ -168,6 +176,13 @@ def _install(
         return provenance
     finally:
         staged.unlink(missing_ok=True)
+
+
+def _check_readable(bundle: Bundle, name: str, staged: Path) -> None:
+    try:
+        bundle.check(staged.read_bytes())
+    except InputError as error:
+        raise InputError(f"{name}: {error}. Refused, nothing was kept.") from error
 
 
 def _wrong_hash(bundle: Bundle, name: str, found: str, expected: str) -> InputError:

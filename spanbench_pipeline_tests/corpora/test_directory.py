@@ -367,10 +367,10 @@ def test_a_document_without_readable_text(corpus: Corpus, data: bytes, parts: li
 def test_caps_are_enforced_with_the_actual_counts(corpus: Corpus) -> None:
     for number in range(250):
         corpus.document(f"d{number}.txt", "text")
-    refused(corpus, "251 documents", "the cap is 250", "max_documents")
+    refused(corpus, "251 documents", "the cap is 250", "--max-documents")
     assert load(corpus, max_documents=251).documents.num_rows == 251
     n_bytes = len(LAW) + 1000
-    refused(corpus, f"{n_bytes:,} bytes", "max_bytes", max_documents=251, max_bytes=n_bytes - 1)
+    refused(corpus, f"{n_bytes:,} bytes", "--max-bytes", max_documents=251, max_bytes=n_bytes - 1)
     assert load(corpus, max_documents=251, max_bytes=n_bytes).documents.num_rows == 251
 
 

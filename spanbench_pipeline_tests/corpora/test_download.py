@@ -19,7 +19,7 @@ from spanbench_pipeline.errors import InputError
 from spanbench_pipeline_tests.corpora import builders
 
 BODY = bytes(range(256)) * 4096  # 1 MiB
-MEMBER = b'{"data": []}' * 50_000
+MEMBER = b'{"data": [' + b" " * 600_000 + b"]}"
 
 
 @dataclass

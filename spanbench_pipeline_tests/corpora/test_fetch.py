@@ -12,6 +12,7 @@ from spanbench_pipeline.errors import InputError
 from spanbench_pipeline_tests.corpora import builders
 
 MEMBER = b'{"data": []}'
+ANOTHER = b'{"version": "another", "data": []}'
 
 
 def bundle(tmp_path: Path, member: bytes = MEMBER) -> Path:
@@ -73,6 +74,36 @@ def test_a_refused_bundle_leaves_an_earlier_good_copy_untouched(tmp_path: Path) 
     assert builders.listing(tmp_path / "home") == before
 
 
+@pytest.mark.parametrize(
+    ("member", "parts"),
+    [
+        (b'{"data": [', ["not valid JSON"]),
+        (b"{}", ["key 'data' is missing"]),
+        (
+            b'{"data": [{"title": "T", "paragraphs": [{"context": "One year.", "qas": '
+            b'[{"id": "T__Term", "question": "Details: how long?"}]}]}]}',
+            ["contract 'T'", "question 'T__Term'", "key 'answers' is missing"],
+        ),
+        (
+            b'{"data": [{"title": "T", "paragraphs": [{"context": "One year.", "qas": '
+            b'[{"id": "T__Term", "question": "Details: how long?", '
+            b'"answers": [{"text": "One", "answer_start": 9}]}]}]}]}',
+            ["question 'T__Term'", "[9, 12) is outside the text, which has 9 characters"],
+        ),
+    ],
+)
+def test_a_member_that_no_run_could_read_is_not_kept(
+    tmp_path: Path, member: bytes, parts: list[str]
+) -> None:
+    """Its hash is the declared one: that says which bytes are meant, not that they are any good."""
+    project = builders.project(tmp_path / "home")
+    with pytest.raises(InputError) as caught:
+        fetch.fetch_cuad(project, archive=bundle(tmp_path, member), sha256=builders.sha256(member))
+    for part in ["mine.zip", "CUADv1.json", *parts, "nothing was kept"]:
+        assert part in str(caught.value)
+    assert not (tmp_path / "home" / "downloads").exists()
+
+
 def test_a_stop_between_member_and_record_leaves_what_readers_refuse(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -87,12 +118,12 @@ def test_a_stop_between_member_and_record_leaves_what_readers_refuse(
         patched.setattr(files, "replace_with", stop)
         with pytest.raises(KeyboardInterrupt):
             fetch.fetch_cuad(
-                project, archive=bundle(tmp_path, b"{}"), sha256=builders.sha256(b"{}")
+                project, archive=bundle(tmp_path, ANOTHER), sha256=builders.sha256(ANOTHER)
             )
     with pytest.raises(InputError, match="run again: spanbench fetch cuad"):
         source.files()
-    fetch.fetch_cuad(project, archive=bundle(tmp_path, b"{}"), sha256=builders.sha256(b"{}"))
-    assert source.files()[1].sha256 == builders.sha256(b"{}")
+    fetch.fetch_cuad(project, archive=bundle(tmp_path, ANOTHER), sha256=builders.sha256(ANOTHER))
+    assert source.files()[1].sha256 == builders.sha256(ANOTHER)
 
 
 def test_one_fetch_at_a_time(tmp_path: Path) -> None:
