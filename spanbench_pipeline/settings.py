@@ -68,12 +68,12 @@ class Reader:
             if default:
                 return default[0]
             raise self.error(where, f"key {key!r} is missing")
-        found: Any = data[key]
+        found = data[key]
         if kind is float and type(found) is int:
             found = float(found)
         if not isinstance(found, kind) or (kind is int and isinstance(found, bool)):
             raise self.error(where, f"{key} = {found!r} must be of type {kind.__name__}")
-        if kind is float and not math.isfinite(found):
+        if isinstance(found, float) and not math.isfinite(found):
             raise self.error(where, f"{key} = {found} is no number")
         return found
 
