@@ -18,6 +18,8 @@ from spanbench_pipeline.project import Project
 
 _URL = re.compile(r"https?://[^\s/]+\S*")
 _CRON_FIELD = re.compile(r"[0-9A-Za-z*,/#-]+")
+MAX_ROUNDS = 1_000_000
+MAX_SEED = 2**63 - 1
 SECURITY = ("none", "starttls", "tls")
 
 
@@ -132,10 +134,10 @@ class _Reader(settings.Reader):
     def regression(self, data: Mapping[str, Any]) -> Regression:
         found: Regression = self.filled("regression", data, Regression)
         for key, value, holds, wanted in (
-            ("level", found.level, 0 < found.level < 1, "between 0 and 1"),
+            ("level", found.level, 0 < found.level < 0.5, "between 0 and 0.5"),
             ("minimum_effect", found.minimum_effect, 0 <= found.minimum_effect <= 1, "in [0, 1]"),
-            ("rounds", found.rounds, found.rounds >= 1, "at least 1"),
-            ("seed", found.seed, found.seed >= 0, "at least 0"),
+            ("rounds", found.rounds, 1 <= found.rounds <= MAX_ROUNDS, f"in [1, {MAX_ROUNDS}]"),
+            ("seed", found.seed, 0 <= found.seed <= MAX_SEED, f"in [0, {MAX_SEED}]"),
         ):
             self.require("regression", holds, f"{key} = {value} must be {wanted}")
         # An estimate over n rounds is never below 1 / (n + 1).

@@ -42,6 +42,8 @@ def parse(path: Path) -> dict[str, Any]:
         raise InputError(f"{path}: not valid TOML: {error}") from error
     except OSError as error:
         raise InputError(f"{path}: cannot be read: {error.strerror}") from error
+    except RecursionError as error:
+        raise InputError(f"{path}: not valid TOML: nested too deeply") from error
 
 
 @dataclass(frozen=True)
