@@ -254,7 +254,8 @@ def test_a_check_that_was_never_evaluated_is_made_up_for(small: Project):
     with open_instance(small) as instance:
         key = dg.AssetKey(["small", "regression"])
         alone = [a for a in build.definitions(stages, small) if not is_check(a)]
-        dg.materialize(alone, selection=[key], instance=instance)
+        needed = build.resources(stages, small)
+        dg.materialize(alone, selection=[key], instance=instance, resources=needed)
         why = Runner(small, instance, stages).stale()["small", "regression"]
         assert "blocking check failed: no_regression (not evaluated)" in why
         assert not failed_errors(instance, stages)
