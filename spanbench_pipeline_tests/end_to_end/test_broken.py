@@ -81,4 +81,4 @@ def test_the_command_line_says_it_and_runs_the_others(
         assert message in error
         assert error.count("\n") == 1
     assert cli.main(["--home", str(home), "run", "small", "--dry-run"]) == 0
-    assert "22 of 25 assets would run now" in capsys.readouterr().out
+    assert "25 of 25 assets would run now" in capsys.readouterr().out
