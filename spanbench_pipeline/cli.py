@@ -34,6 +34,10 @@ your own documents:
   spanbench adapt --docs DIR --queries FILE.jsonl --name my_contracts
   spanbench run my_contracts
 
+held against an accepted run:
+  spanbench accept my_contracts    the stored run is the one to stand by
+  spanbench gate my_contracts      after a change and a run: pass, or what regressed
+
 exit codes: 0 done, 1 a check failed, 2 wrong input or configuration, 3 should not happen
 (130 interrupted)
 """
@@ -75,6 +79,8 @@ def _failed(where: Project | None, error: Exception) -> int:
     from spanbench_pipeline.commands.run import CheckFailed, StageFailed
 
     if isinstance(error, CheckFailed):
+        if error.results:
+            print(error.results)
         print(f"spanbench: {error}", file=sys.stderr)
         return CHECK_FAILED
     text = error.traceback if isinstance(error, StageFailed) else traceback.format_exc()
@@ -154,6 +160,21 @@ def _adapt(where: Project, parsed: argparse.Namespace) -> int:
     return DONE
 
 
+def _accept(where: Project, parsed: argparse.Namespace) -> int:
+    from spanbench_pipeline.commands import accept
+
+    print((accept.show if parsed.show else accept.accept)(where, parsed.corpus))
+    return DONE
+
+
+def _gate(where: Project, parsed: argparse.Namespace) -> int:
+    from spanbench_pipeline.commands.gate import gate
+
+    shown, code = gate(where, parsed.corpus, parsed.format)
+    print(shown)
+    return code
+
+
 def _ui(where: Project, parsed: argparse.Namespace) -> int:
     from spanbench_pipeline.commands.ui import ui
 
@@ -176,6 +197,8 @@ def _parser() -> argparse.ArgumentParser:
     _add_report(commands)
     _add_fetch(commands)
     _add_adapt(commands)
+    _add_accept(commands)
+    _add_gate(commands)
     _add_ui(commands)
     return parser
 
@@ -312,6 +335,30 @@ def _add_adapt(commands: Commands[argparse.ArgumentParser]) -> None:
     parser.add_argument("--name", required=True, help="the corpus's name: [a-z0-9_]")
     parser.add_argument("--max-documents", type=int, metavar="N", help="default: 250")
     parser.add_argument("--max-bytes", type=int, metavar="N", help="default: 2 GB")
+
+
+def _add_accept(commands: Commands[argparse.ArgumentParser]) -> None:
+    parser = _command(
+        commands,
+        "accept",
+        _accept,
+        "make the stored run the one that later runs are compared with",
+        "  spanbench accept cuad\n  spanbench accept cuad --show",
+    )
+    parser.add_argument("corpus", nargs="?", default="sample", help="default: sample")
+    parser.add_argument("--show", action="store_true", help="only say what is accepted")
+
+
+def _add_gate(commands: Commands[argparse.ArgumentParser]) -> None:
+    parser = _command(
+        commands,
+        "gate",
+        _gate,
+        "judge the stored run by the accepted one: exits with 0 pass, 1 regression, 2 incomparable",
+        "  spanbench run cuad; spanbench gate cuad --format json > gate.json",
+    )
+    parser.add_argument("corpus", nargs="?", default="sample", help="default: sample")
+    parser.add_argument("--format", choices=("text", "json"), default="text")
 
 
 def _add_ui(commands: Commands[argparse.ArgumentParser]) -> None:

@@ -6,15 +6,15 @@ never looked up.
 
 from __future__ import annotations
 
-import difflib
 import re
-import tomllib
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+from spanbench_pipeline import settings as toml
 from spanbench_pipeline.errors import InputError
+from spanbench_pipeline.settings import nearest as nearest  # of this module for its users
 
 SLUG = re.compile(r"[a-z0-9]+(_[a-z0-9]+)*")
 MAX_DEPTH = 10_000
@@ -148,33 +148,13 @@ def same_setting(a: Configuration, b: Configuration, lever: str) -> bool:
     return all(getattr(a, f) == getattr(b, f) for f in LEVERS[lever])
 
 
-def nearest(name: str, valid: Iterable[str]) -> str:
-    """The end of a message about a wrong name: the nearest valid one, and all of them."""
-    names = list(valid)
-    close = difflib.get_close_matches(name, names, 1)
-    hint = f"; did you mean {close[0]!r}?" if close else ""
-    return f"{hint} (valid: {', '.join(names) or 'none'})"
-
-
 def load(path: Path) -> Experiment:
     """The experiment in a TOML file; InputError names file, key and the nearest valid name."""
-    try:
-        data = tomllib.loads(path.read_text(encoding="utf-8"))
-    except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
-        raise InputError(f"{path}: not valid TOML: {error}") from error
-    except OSError as error:
-        raise InputError(f"{path}: cannot be read: {error.strerror}") from error
-    return _Reader(path).experiment(data)
+    return _Reader(path).experiment(toml.parse(path))
 
 
-@dataclass(frozen=True)
-class _Reader:
-    """Turns parsed TOML into typed objects, with messages that say where."""
-
-    path: Path
-
-    def error(self, where: str, problem: str) -> InputError:
-        return InputError(f"{self.path}: {where}: {problem}")
+class _Reader(toml.Reader):
+    """Turns a parsed experiment file into typed objects, with messages that say where."""
 
     def experiment(self, data: dict[str, Any]) -> Experiment:
         self.known(
@@ -213,29 +193,6 @@ class _Reader:
             dense_engine=self.choice(data, "top level", "dense_engine", ("exact", "qdrant")),
         )
 
-    def known(self, where: str, data: Mapping[str, Any], valid: set[str]) -> None:
-        for key in data:
-            if key not in valid:
-                raise self.error(where, f"unknown key {key!r}{nearest(key, sorted(valid))}")
-
-    def value(
-        self, where: str, data: Mapping[str, Any], key: str, kind: type, *default: Any
-    ) -> Any:
-        if key not in data:
-            if default:
-                return default[0]
-            raise self.error(where, f"key {key!r} is missing")
-        found = data[key]
-        if not isinstance(found, kind) or (kind is int and isinstance(found, bool)):
-            raise self.error(where, f"{key} = {found!r} must be of type {kind.__name__}")
-        return found
-
-    def choice(self, data: Mapping[str, Any], where: str, key: str, valid: tuple[str, ...]) -> str:
-        found: str = self.value(where, data, key, str, valid[0])
-        if found not in valid:
-            raise self.error(where, f"{key} = {found!r} is unknown{nearest(found, valid)}")
-        return found
-
     def named(self, data: Mapping[str, Any], section: str, kind: Any, build: Any) -> dict[str, Any]:
         entries: dict[str, Any] = self.value("top level", data, section, dict, {})
         built: dict[str, Any] = {}
@@ -258,21 +215,14 @@ class _Reader:
 
     def typed(self, where: str, name: str, settings: Mapping[str, Any], kind: Any) -> Any:
         """A dataclass from a table: keys known, values of the declared types."""
-        types = {"str": str, "str | None": str, "int": int, "bool": bool}
-        fields = {
-            f: types[t] for f, t in kind.__annotations__.items() if f != "name" and t in types
-        }
-        self.known(where, settings, set(fields))
-        values = {key: self.value(where, settings, key, fields[key]) for key in settings}
-        if str(values.get("model", "")).startswith(("./", "../")):
+        given = dict(settings)
+        if str(given.get("model", "")).startswith(("./", "../")):
             # Relative to the file that says so, not to where somebody stands.
-            values["model"] = str((self.path.parent / values["model"]).resolve())
-        if values.get("max_length", 1) < 1:
-            raise self.error(where, f"max_length = {values['max_length']} is below 1")
-        try:
-            return kind(name=name, **values)
-        except TypeError as error:
-            raise self.error(where, str(error).split(") ")[-1]) from error
+            given["model"] = str((self.path.parent / given["model"]).resolve())
+        found = self.filled(where, given, kind, name=name)
+        if getattr(found, "max_length", 1) < 1:
+            raise self.error(where, f"max_length = {found.max_length} is below 1")
+        return found
 
     def encoder(self, where: str, name: str, settings: Mapping[str, Any], kind: Any) -> Encoder:
         encoder: Encoder = self.typed(where, name, settings, kind)
@@ -343,8 +293,3 @@ class _Reader:
             )
         self.one_of(where, "encoder", found.encoder or "", encoders)
         return found
-
-    def one_of(self, where: str, key: str, found: str, valid: Iterable[str]) -> None:
-        names = list(valid)
-        if found not in names:
-            raise self.error(where, f"{key} = {found!r} is unknown{nearest(found, names)}")

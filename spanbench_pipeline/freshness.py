@@ -14,7 +14,7 @@ from dataclasses import dataclass, field
 
 Key = tuple[str, ...]
 NOT_EVALUATED = " (not evaluated)"
-"""Ends the name of a blocking check that has yet to judge a materialization."""
+"""Ends the name of a check that has yet to judge a materialization."""
 
 
 @dataclass(frozen=True)
@@ -165,6 +165,18 @@ def forecast(nodes: Mapping[Key, Node], records: Mapping[Key, Record]) -> list[l
         return set()
 
     waves(nodes, lambda: assumed, run)
+    return found
+
+
+def ancestors(nodes: Mapping[Key, Node], keys: Iterable[Key]) -> set[Key]:
+    """``keys`` and every asset that one of them is made from, near or far."""
+    found: set[Key] = set()
+    waiting = [key for key in keys if key in nodes]
+    while waiting:
+        key = waiting.pop()
+        if key not in found:
+            found.add(key)
+            waiting += [dep for dep in nodes[key].deps if dep in nodes]
     return found
 
 

@@ -17,6 +17,8 @@ TEXT = pa.string()
 INT = pa.int64()
 REAL = pa.float64()
 TEXT_MAP = pa.map_(pa.string(), pa.string())
+TEXTS = pa.list_(pa.string())
+TIME = pa.timestamp("us", tz="UTC")
 VECTOR = pa.list_(pa.float32())
 
 
@@ -310,6 +312,64 @@ TABLES = _specs(
             Column("metadata_filters", pa.bool_(), "apply the query's metadata filters"),
             Column("encoder", TEXT, "name of the encoder; null: not used", nullable=True),
             Column("state", TEXT, "measured, or not measured: why"),
+        ),
+    ),
+    TableSpec(
+        "fingerprints",
+        "what the figures rest on, as hashes, settings and counts: of the corpus and of each "
+        "configuration",
+        ("corpus", "config", "name"),
+        (
+            _CORPUS,
+            Column("config", TEXT, "name of the configuration; null: the whole corpus", True),
+            Column("name", TEXT, "what is fingerprinted"),
+            Column("value", TEXT, "a hash, a setting or a count, as text"),
+        ),
+    ),
+    TableSpec(
+        "regression",
+        "each metric of each configuration against the accepted run, query by query",
+        ("corpus", "config", "metric", "k"),
+        (
+            _CORPUS,
+            _CONFIG,
+            _METRIC,
+            _K,
+            Column("comparable", TEXT, "comparable, or why the two values are not"),
+            Column("n", INT, "queries with a defined value in both; null: not compared", True),
+            Column("accepted", REAL, "the accepted run's mean over these queries", True),
+            Column("current", REAL, "this run's mean over these queries", True),
+            Column("difference", REAL, "current minus accepted", nullable=True),
+            Column("low", REAL, "lower end of the difference's interval", nullable=True),
+            Column("high", REAL, "upper end of the difference's interval", nullable=True),
+            Column("p", REAL, "chance of moving as far the same way by luck alone", True),
+            Column(
+                "verdict",
+                TEXT,
+                "pass, changed, regression, improved, not comparable, not accepted, "
+                "new configuration or missing configuration",
+            ),
+            Column("n_changed", INT, "queries whose value is another, or undefined in one only"),
+            Column("broken_queries", TEXTS, "ids of queries whose value fell, sorted"),
+            Column("fixed_queries", TEXTS, "ids of queries whose value rose, sorted"),
+            Column("changed_queries", TEXTS, "ids of all queries that n_changed counts, sorted"),
+        ),
+    ),
+    TableSpec(
+        "metric_history",
+        "config_metrics of every run that made them anew: the one table with times",
+        ("corpus", "run_at", "run_id", "config", "subset", "metric", "k"),
+        (
+            _CORPUS,
+            Column("run_at", TIME, "when these values were recorded, UTC"),
+            Column("run_id", TEXT, "Dagster's id of the run"),
+            _CONFIG,
+            Column("subset", TEXT, "part of a pooled corpus; null: the whole", nullable=True),
+            _METRIC,
+            _K,
+            Column("value", REAL, "mean over the queries where it is defined", nullable=True),
+            Column("n_queries", INT, "queries with a defined value"),
+            Column("fingerprint", TEXT, "hash of all that the configuration's figures rest on"),
         ),
     ),
     TableSpec(

@@ -128,9 +128,9 @@ def view_statements(files: Mapping[str, Sequence[Path]]) -> list[str]:
     return statements
 
 
-def views_digest(files: Mapping[str, Sequence[Path]], parquet: Path) -> str:
+def views_digest(files: Mapping[str, Sequence[Path]], home: Path) -> str:
     """A hash of what the views say, free of where the home lies."""
-    below = {name: [path.relative_to(parquet) for path in paths] for name, paths in files.items()}
+    below = {name: [path.relative_to(home) for path in paths] for name, paths in files.items()}
     text = "\n".join(view_statements(below))
     return hashlib.sha256(text.encode()).hexdigest()
 
@@ -140,6 +140,7 @@ def connect(files: Mapping[str, Sequence[Path]]) -> Any:
     import duckdb
 
     connection = duckdb.connect(":memory:")
+    connection.execute("SET TimeZone = 'UTC'")
     for statement in view_statements(files):
         connection.execute(statement)
     return connection
@@ -155,5 +156,7 @@ def _sql_type(kind: pa.DataType) -> str:
         return f"MAP({_sql_type(kind.key_type)}, {_sql_type(kind.item_type)})"
     if pa.types.is_list(kind):
         return f"{_sql_type(kind.value_type)}[]"
+    if pa.types.is_timestamp(kind):
+        return "TIMESTAMP WITH TIME ZONE"
     names = {"string": "VARCHAR", "int64": "BIGINT", "double": "DOUBLE", "float": "FLOAT"}
     return names.get(str(kind), str(kind).upper())

@@ -10,6 +10,7 @@ from spanbench_pipeline.freshness import (
     Key,
     Node,
     Record,
+    ancestors,
     fails_as_it_is,
     forecast,
     next_wave,
@@ -38,6 +39,13 @@ def fresh_records() -> dict[Key, Record]:
 def test_nothing_is_stale_when_everything_is_as_recorded():
     assert stale(chain().values(), fresh_records()) == {}
     assert next_wave(chain(), fresh_records()) == []
+
+
+def test_ancestors_are_all_that_an_asset_is_made_from():
+    nodes = chain() | {D: Node(D, "1", (A, ("elsewhere",)))}
+    assert ancestors(nodes, [B]) == {A, B}
+    assert ancestors(nodes, [C, D]) == {A, B, C, D}
+    assert ancestors(nodes, [A, ("unknown",)]) == {A}
 
 
 def test_missing_code_input_check_and_damage_are_each_named():

@@ -25,6 +25,8 @@ from spanbench_pipeline.project import Project
 log = logging.getLogger("spanbench")
 SHOWN_ROWS = 5
 SHOWN_CHARS = 80
+OFFENDING_CHARS = 400
+"""More of an offending row's cell is shown: it names what to look at."""
 
 
 @dataclass(frozen=True)
@@ -47,10 +49,11 @@ def produce(
     project: Project,
     kinds: Mapping[Key, str],
     options: Mapping[str, str] | None = None,
+    run_id: str = "",
 ) -> Produced:
     """Computes a stage and stores its table. ``kinds`` gives each asset's declared table."""
     began = time.perf_counter()
-    reader = Reader(project, stage, kinds, options)
+    reader = Reader(project, stage, kinds, options, run_id)
     state = None if stage.partial else reader.not_measured()
     outcome = Outcome(tables.empty(stage.table))
     if state is None:
@@ -109,7 +112,7 @@ def _asset(stage: Stage, project: Project, kinds: Mapping[Key, str]) -> dg.Asset
         options = context.op_execution_context.op_config if stage.options else None
         # Dagster records what is yielded before it asks for more: only then does the turn end.
         with _alone(stage, project, context), attempts.noted(context, node):
-            produced = produce(stage, project, kinds, options)
+            produced = produce(stage, project, kinds, options, context.run.run_id)
             yield dg.MaterializeResult(
                 metadata={**_shown(stage, produced), MADE_BY: made_by},
                 data_version=dg.DataVersion(produced.data_version),
@@ -162,7 +165,9 @@ def _evaluated(check: Check, reader: Reader) -> dg.AssetCheckResult:
         asset_key=dg.AssetKey(list(reader.stage.key)),
         check_name=check.name,
         passed=not rows,
-        severity=dg.AssetCheckSeverity.ERROR if check.blocking else dg.AssetCheckSeverity.WARN,
+        severity=dg.AssetCheckSeverity.ERROR
+        if check.blocking or check.severe
+        else dg.AssetCheckSeverity.WARN,
         metadata=_offending(rows) if measured else {"state": "not measured, no rows"},
     )
 
@@ -171,7 +176,10 @@ def _offending(rows: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
     if not rows:
         return {"offending_rows": 0}
     shown = rows[:SHOWN_ROWS]
-    return {"offending_rows": len(rows), "first": dg.MetadataValue.md(_markdown_rows(shown))}
+    return {
+        "offending_rows": len(rows),
+        "first": dg.MetadataValue.md(_markdown_rows(shown, OFFENDING_CHARS)),
+    }
 
 
 def _column_schema(table: str) -> dg.TableSchema:
@@ -209,16 +217,16 @@ def _preview(table: pa.Table) -> str:
     return _markdown_rows(table.drop_columns(vectors).slice(0, SHOWN_ROWS).to_pylist())
 
 
-def _markdown_rows(rows: Sequence[Mapping[str, Any]]) -> str:
+def _markdown_rows(rows: Sequence[Mapping[str, Any]], width: int = SHOWN_CHARS) -> str:
     columns = list(dict.fromkeys(key for row in rows for key in row))
     lines = ["| " + " | ".join(columns) + " |", "|" + " --- |" * len(columns)]
-    lines += ["| " + " | ".join(_cell(row.get(c)) for c in columns) + " |" for row in rows]
+    lines += ["| " + " | ".join(_cell(row.get(c), width) for c in columns) + " |" for row in rows]
     return "\n".join(lines)
 
 
-def _cell(value: object) -> str:
+def _cell(value: object, width: int) -> str:
     text = "" if value is None else str(value)
-    text = text if len(text) <= SHOWN_CHARS else text[:SHOWN_CHARS] + "…"
+    text = text if len(text) <= width else text[:width] + "…"
     for mark, safe in (("\\", "\\\\"), ("|", "\\|"), ("\r", " "), ("\n", " "), ("<", "&lt;")):
         text = text.replace(mark, safe)
     return text

@@ -11,8 +11,10 @@ from spanbench_pipeline import experiment as experiments
 from spanbench_pipeline.assets import (
     chunks,
     embeddings,
+    history,
     measures,
     rankings,
+    regression,
     reports,
     sources,
     summaries,
@@ -76,6 +78,8 @@ def experiment_stages(experiment: Experiment, project: Project) -> list[Stage]:
         *rankings.stages(experiment, project),
         *measures.stages(experiment),
         *summaries.stages(experiment),
+        *regression.stages(experiment, project),
+        *history.stages(experiment),
         *reports.stages(experiment, project),
     ]
 

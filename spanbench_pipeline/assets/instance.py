@@ -145,17 +145,31 @@ def _record(instance: dg.DagsterInstance, stage: Stage, project: Project, event:
     )
 
 
+def failed_errors(
+    instance: dg.DagsterInstance, stages: Iterable[Stage]
+) -> dict[Key, tuple[str, ...]]:
+    """The failing checks that are errors without holding anything back, by asset."""
+    found = {}
+    for stage in stages:
+        severe = (c for c in stage.all_checks if c.severe and not c.blocking)
+        latest = {c.name: _evaluation(instance, stage, c.name) for c in severe}
+        failed = [
+            check for check, found_now in latest.items() if found_now and not found_now.passed
+        ]
+        if failed:
+            found[stage.key] = tuple(failed)
+    return found
+
+
 def _failed_checks(instance: dg.DagsterInstance, stage: Stage, storage_id: int) -> tuple[str, ...]:
-    """Blocking checks that failed, or were never evaluated, on this very materialization."""
+    """Blocking checks that failed on this very materialization, and any that were not evaluated."""
     failed = []
     for check in stage.all_checks:
-        if not check.blocking:
-            continue
         evaluation = _evaluation(instance, stage, check.name)
         target = evaluation.target_materialization_data if evaluation else None
         if evaluation is None or target is None or target.storage_id != storage_id:
             failed.append(check.name + NOT_EVALUATED)
-        elif not evaluation.passed:
+        elif check.blocking and not evaluation.passed:
             failed.append(check.name)
     return tuple(failed)
 

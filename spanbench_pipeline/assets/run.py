@@ -11,7 +11,7 @@ import dagster as dg
 
 from spanbench_pipeline import freshness
 from spanbench_pipeline.assets import build
-from spanbench_pipeline.assets.instance import records
+from spanbench_pipeline.assets.instance import failed_errors, records
 from spanbench_pipeline.assets.stage import Stage
 from spanbench_pipeline.assets.turn import CORPORA_TAG, Turn
 from spanbench_pipeline.freshness import Key, Node, Record, name
@@ -67,6 +67,10 @@ class Runner:
     def stale(self) -> dict[Key, list[str]]:
         """The stages that are stale themselves, with the reasons."""
         return freshness.stale(self.nodes.values(), self.records())
+
+    def failed_errors(self) -> Mapping[Key, tuple[str, ...]]:
+        """The failing checks that are errors, though nothing waits for them; this run's or not."""
+        return failed_errors(self.instance, self.stages.values())
 
     def run(self) -> Result:
         """Materializes everything that is stale, wave after wave, while no other run is at work."""

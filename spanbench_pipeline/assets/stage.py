@@ -34,12 +34,17 @@ class Outcome:
 
 @dataclass(frozen=True)
 class Check:
-    """An invariant: ``find`` returns the offending rows, [] where it holds."""
+    """An invariant: ``find`` returns the offending rows, [] where it holds.
+
+    A blocking one holds back what follows. One that is not is a warning, or, where ``severe``, an
+    error that nothing else waits for.
+    """
 
     name: str
     description: str
     find: Callable[[Reader], Rows]
     blocking: bool = True
+    severe: bool = False
 
 
 @dataclass(frozen=True)
@@ -70,6 +75,8 @@ class Stage:
     """Columns that hold one value in all its rows: the corpus, the configuration, the chunker."""
     damage: Callable[[Project, pa.Table], str] | None = None
     """Says what is wrong with further files that the stage wrote; empty where nothing is."""
+    shown: Callable[[Project], list[Path]] | None = None
+    """The files that the warehouse's view reads in the place of the stage's own."""
 
     @property
     def all_checks(self) -> tuple[Check, ...]:
@@ -108,6 +115,11 @@ class Stage:
         """Where its table is stored."""
         return project.parquet / warehouse.relative_path(self.key)
 
+    def view_files(self, project: Project) -> list[Path]:
+        """The files that exist of what the warehouse shows of it."""
+        paths = [self.path(project)] if self.shown is None else self.shown(project)
+        return [path for path in paths if path.is_file()]
+
 
 class Reader:
     """Reads a stage's own table and its inputs, and nothing that it did not declare."""
@@ -118,8 +130,10 @@ class Reader:
         stage: Stage,
         kinds: Mapping[Key, str],
         options: Mapping[str, str] | None = None,
+        run_id: str = "",
     ) -> None:
         self.project = project
+        self.run_id = run_id
         self.stage = stage
         self.options = {**stage.options, **(options or {})}
         self._kinds = kinds

@@ -5,9 +5,11 @@ from __future__ import annotations
 import os
 from collections import defaultdict
 from collections.abc import Sequence
+from functools import partial
 from pathlib import Path
 
 import duckdb
+import pyarrow as pa
 from dagster_duckdb import DuckDBResource
 
 from spanbench_pipeline import tables, warehouse
@@ -28,7 +30,7 @@ def stage(stages: Sequence[Stage]) -> Stage:
         modules=("spanbench_pipeline.warehouse",),
         kinds=("duckdb",),
         partial=True,
-        damage=lambda project, _: _damage(project),
+        damage=partial(_damage, stages),
     )
 
 
@@ -36,8 +38,8 @@ def files(project: Project, stages: Sequence[Stage]) -> dict[str, list[Path]]:
     """Declared table -> the files of it that are defined now and exist."""
     found: dict[str, list[Path]] = defaultdict(list)
     for s in stages:
-        if s.key != KEY and s.path(project).is_file():
-            found[s.table].append(s.path(project))
+        if s.key != KEY and (existing := s.view_files(project)):
+            found[s.table] += existing
     return dict(found)
 
 
@@ -56,14 +58,15 @@ def _compute(reader: Reader, stages: Sequence[Stage]) -> Outcome:
     rows = [{"view": name, "n_files": len(existing.get(name, ()))} for name in tables.TABLES]
     return Outcome(
         tables.from_rows("warehouse_views", rows),
-        data_version=warehouse.views_digest(existing, project.parquet),
+        data_version=warehouse.views_digest(existing, project.home),
     )
 
 
-def _damage(project: Project) -> str:
+def _damage(stages: Sequence[Stage], project: Project, listed: pa.Table) -> str:
     """What is wrong with the DuckDB file; empty where its views read this home's files.
 
-    A file that was copied with its home still reads the other home's tables.
+    A file that was copied with its home still reads the other home's tables. That an asset's own
+    file is there is that asset's matter; of the several that another may have, it is this one's.
     """
     if not project.database.is_file():
         return "spanbench.duckdb is gone"
@@ -74,6 +77,11 @@ def _damage(project: Project) -> str:
             ).fetchall()
     except duckdb.Error:
         return "spanbench.duckdb cannot be read"
-    below = str(project.parquet).replace("'", "''") + "/"
-    elsewhere = [sql for (sql,) in found if "read_parquet" in sql and below not in sql]
-    return "spanbench.duckdb reads the files of another home" if elsewhere else ""
+    below = str(project.home).replace("'", "''") + "/"
+    if any("read_parquet" in sql and below not in sql for (sql,) in found):
+        return "spanbench.duckdb reads the files of another home"
+    counts = dict(zip(listed["view"].to_pylist(), listed["n_files"].to_pylist(), strict=True))
+    several = [s for s in stages if s.shown is not None]
+    existing = files(project, several)
+    wrong = {s.table for s in several if len(existing.get(s.table, ())) != counts.get(s.table)}
+    return f"the view {min(wrong)} reads other files than there are" if wrong else ""

@@ -3,18 +3,18 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 from spanbench_pipeline import terminal
 from spanbench_pipeline.assets import graph as graphs
 from spanbench_pipeline.assets.graph import Graph
 from spanbench_pipeline.assets.instance import open_instance
 from spanbench_pipeline.assets.run import Result, Runner
-from spanbench_pipeline.commands import results
+from spanbench_pipeline.commands import baseline, results
 from spanbench_pipeline.corpora.source import open_source
 from spanbench_pipeline.errors import InputError
 from spanbench_pipeline.experiment import Experiment, nearest
-from spanbench_pipeline.freshness import name
+from spanbench_pipeline.freshness import Key, name
 from spanbench_pipeline.project import Project
 
 _EXPLAINED = {
@@ -26,7 +26,12 @@ _EXPLAINED = {
 
 
 class CheckFailed(Exception):
-    """A blocking check failed (exit code 1)."""
+    """A check that is an error failed (exit code 1).
+
+    ``results`` is what to print first: a check that blocks nothing leaves results to show.
+    """
+
+    results = ""
 
 
 class StageFailed(Exception):
@@ -53,10 +58,17 @@ def run(project: Project, names: Sequence[str], dense_engine: str | None = None)
     with open_instance(project) as instance:
         runner = Runner(project, instance, graph.of(names))
         result = runner.run()
+        errors = runner.failed_errors()
     raise_failures(result)
     parts = [_did(result, names, len(runner.stages))]
     parts += [results.show(project, graph.experiments[corpus]) for corpus in names]
-    return "\n\n".join([*parts, results.places(project, names)])
+    notes = [note for corpus in names if (note := baseline.note(project, corpus))]
+    shown = "\n\n".join([*parts, *notes, results.places(project, names)])
+    if errors:
+        failed = CheckFailed(_failed(errors, f"{results.command(project)} gate CORPUS says more"))
+        failed.results = shown
+        raise failed
+    return shown
 
 
 def find(graph: Graph, corpus: str) -> Experiment:
@@ -86,11 +98,14 @@ def raise_failures(result: Result) -> None:
         lines = [f"{where}: {message}" for message, where in reversed(first.items())]
         raise InputError("\n".join(lines) + tail)
     if result.failed_checks:
-        text = "\n".join(
-            f"check failed: {name(key)}: {', '.join(checks)}"
-            for key, checks in result.failed_checks.items()
+        raise CheckFailed(
+            _failed(result.failed_checks, "spanbench ui shows the offending rows", tail)
         )
-        raise CheckFailed(f"{text}{tail}\nspanbench ui shows the offending rows")
+
+
+def _failed(checks: Mapping[Key, Sequence[str]], hint: str, tail: str = "") -> str:
+    lines = [f"check failed: {name(key)}: {', '.join(failed)}" for key, failed in checks.items()]
+    return "\n".join(lines) + f"{tail}\n{hint}"
 
 
 def _did(result: Result, corpora_run: Sequence[str], n_stages: int) -> str:

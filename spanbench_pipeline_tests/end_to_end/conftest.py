@@ -136,12 +136,16 @@ def names(result: Result) -> set[str]:
 
 
 def stored(project: Project) -> dict[str, bytes]:
-    """Every Parquet and report file with its bytes, by its path in the home."""
+    """Every Parquet and report file with its bytes, by its path in the home.
+
+    But for ``metric_history``, the one table that holds times, and for ``warehouse``, which counts
+    the files that history has.
+    """
     return {
         path.relative_to(project.home).as_posix(): path.read_bytes()
         for folder in (project.parquet, project.reports)
         for path in sorted(folder.rglob("*"))
-        if path.is_file()
+        if path.is_file() and path.stem not in ("metric_history", "warehouse")
     }
 
 

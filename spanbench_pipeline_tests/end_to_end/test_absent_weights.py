@@ -76,8 +76,12 @@ def test_a_configuration_without_weights_is_measured_when_they_arrive(
     tiny_models.cross_encoder(model)
     with open_instance(project) as instance:
         stale = set(runner(project, instance).stale())
-    # The reports state every model's weights, so they are stale beside the rankings.
-    assert {name(key) for key in stale} == {"own/rankings/clause_bm25_rerank", "own/reports"}
+    # Reports and fingerprints state every model's weights: stale beside the rankings.
+    assert {name(key) for key in stale} == {
+        "own/rankings/clause_bm25_rerank",
+        "own/fingerprints",
+        "own/reports",
+    }
     ran = {name(key) for key in run(project).materialized}
     assert {f"own/{t}/clause_bm25_rerank" for t in ("rankings", "query_metrics")} <= ran
     assert not {asset for asset in ran if asset.endswith(("/clause_bm25", "/naive_bm25"))}

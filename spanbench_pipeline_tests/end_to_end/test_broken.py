@@ -73,7 +73,7 @@ def test_the_command_line_says_it_and_runs_the_others(
 ):
     assert cli.main(["--home", str(home), "status", "small"]) == 0
     lines = capsys.readouterr().out.splitlines()
-    assert lines[0] == "small: never run (22 assets); spanbench run small"
+    assert lines[0] == "small: never run (25 assets); spanbench run small"
     for stem, (*_, message) in BROKEN.items():
         assert [x for x in lines if x.startswith(f"{stem}: broken experiment: ") and message in x]
         assert cli.main(["--home", str(home), "run", stem]) == 2
@@ -81,4 +81,4 @@ def test_the_command_line_says_it_and_runs_the_others(
         assert message in error
         assert error.count("\n") == 1
     assert cli.main(["--home", str(home), "run", "small", "--dry-run"]) == 0
-    assert "22 of 22 assets would run now" in capsys.readouterr().out
+    assert "25 of 25 assets would run now" in capsys.readouterr().out

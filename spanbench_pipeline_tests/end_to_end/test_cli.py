@@ -350,3 +350,26 @@ def test_a_home_that_cannot_be_is_wrong_input(tmp_path: Path, capsys: pytest.Cap
         shown = capsys.readouterr().err
         assert "Traceback" not in shown
         assert shown.count("\n") == 1
+
+
+def test_accept_and_gate(home: Path, capsys: pytest.CaptureFixture[str]):
+    at = ["--home", str(home)]
+    assert cli.main([*at, "gate", "small"]) == 2
+    assert f"no accepted run; spanbench --home {home} accept small" in capsys.readouterr().err
+    assert cli.main([*at, "gate", "small", "--format", "json"]) == 2
+    assert json.loads(capsys.readouterr().out)["result"] == "error"
+    assert cli.main([*at, "accept", "small"]) == 0
+    assert "accepted 2 of 2 configurations" in capsys.readouterr().out
+    assert cli.main([*at, "accept", "small", "--show"]) == 0
+    shown = capsys.readouterr().out
+    assert "chunker_parameters" in shown
+    assert "(corpus)" in shown
+    assert cli.main([*at, "run", "small"]) == 0
+    assert "small against its accepted run: unchanged" in capsys.readouterr().out
+    assert cli.main([*at, "gate", "small"]) == 0
+    assert capsys.readouterr().out == "small: pass (12 pass)\n"
+    assert cli.main([*at, "gate", "small", "--format", "json"]) == 0
+    found = json.loads(capsys.readouterr().out)
+    assert (found["result"], len(found["rows"])) == ("pass", 12)
+    assert cli.main([*at, "sql", "SELECT min(run_at) AS at FROM metric_history"]) == 0
+    assert "+00:00" in capsys.readouterr().out

@@ -42,7 +42,7 @@ def test_a_dry_run_prints_the_waves_and_changes_nothing(ran: Project, call):
     assert (code, err) == (0, "")
     assert everything(ran.home) == before
     lines = out.splitlines()
-    assert lines[0].startswith("dry run of small: 1 of 22 assets would run now, 12 wait to see ")
+    assert lines[0].startswith("dry run of small: 1 of 25 assets would run now, 15 wait to see ")
     assert lines[1:4] == [
         "wave 1, now: 1",
         "  small/chunks/clause  its code, parameters or models changed",
@@ -53,7 +53,7 @@ def test_a_dry_run_prints_the_waves_and_changes_nothing(ran: Project, call):
     done = names(run(ran))
     assert done <= said  # what it did not name does not run
     assert call("run", "small", "--dry-run")[1] == (
-        "nothing to do: all 22 assets of small are up to date\n"
+        "nothing to do: all 25 assets of small are up to date\n"
     )
 
 
@@ -62,7 +62,7 @@ def test_a_dry_run_in_a_home_that_is_not_there_makes_none(
 ):
     home = tmp_path / "home"
     assert cli.main(["--home", str(home), "run", "--dry-run"]) == 0
-    assert "wave 1, now: 48" in capsys.readouterr().out
+    assert "wave 1, now: 51" in capsys.readouterr().out
     assert cli.main(["--home", str(home), "status"]) == 0
     assert cli.main(["--home", str(home), "run", "smaple", "--dry-run"]) == 2
     assert "did you mean 'sample'" in capsys.readouterr().err
@@ -154,7 +154,7 @@ def test_an_unknown_asset_names_the_nearest(call, asset: str, message: str):
 def test_status_as_json(ran: Project, call):
     assert json.loads(call("status", "small", "--format", "json")[1]) == {
         "corpora": [
-            {"corpus": "small", "assets": 22, "never_run": False, "stale": [], "waiting": []}
+            {"corpus": "small", "assets": 25, "never_run": False, "stale": [], "waiting": []}
         ],
         "broken": [],
     }
@@ -164,7 +164,7 @@ def test_status_as_json(ran: Project, call):
     assert found["corpora"][0]["stale"] == [
         {"asset": "small/configs", "reasons": ["its file is missing"]}
     ]
-    assert found["corpora"][0]["waiting"] == ["small/reports", "warehouse"]
+    assert found["corpora"][0]["waiting"] == ["small/regression", "small/reports", "warehouse"]
     assert found["broken"][0]["experiment"] == "broken"
     code, _, err = call("status", "small", "--why", "small/configs")
     assert code == 2

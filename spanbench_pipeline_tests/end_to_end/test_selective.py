@@ -17,6 +17,9 @@ SUMMARIES = {
     "small/config_metrics",
     "small/config_pairs",
     "small/config_stats",
+    "small/fingerprints",
+    "small/metric_history",
+    "small/regression",
     "small/reports",
 }
 

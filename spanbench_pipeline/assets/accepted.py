@@ -1,0 +1,131 @@
+"""The accepted run: per-query values and fingerprints that later runs are held against.
+
+``<home>/accepted/<corpus>/`` holds a folder named by what is in it, with two Parquet files, and the
+file ``current`` with the folder's name. Accepting writes a new folder and then replaces
+``current``, in one step: whoever is killed on the way leaves the old acceptance or the new one.
+Nothing but ``spanbench accept`` writes here.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import re
+import shutil
+from dataclasses import dataclass
+from pathlib import Path
+
+import pyarrow as pa
+
+from spanbench_pipeline import warehouse
+from spanbench_pipeline.errors import InputError
+from spanbench_pipeline.project import Project
+
+TABLES = ("query_metrics", "fingerprints")
+_DIGEST = re.compile(r"[0-9a-f]{64}")
+
+
+@dataclass(frozen=True)
+class Accepted:
+    """An accepted run as it is stored; ``digest`` is a hash of both files."""
+
+    digest: str
+    query_metrics: pa.Table
+    fingerprints: pa.Table
+
+
+def folder(project: Project, corpus: str) -> Path:
+    """Where a corpus's accepted run lies."""
+    return project.home / "accepted" / corpus
+
+
+def current(project: Project, corpus: str) -> str | None:
+    """The digest of the accepted run; None where none was accepted."""
+    path = folder(project, corpus) / "current"
+    try:
+        text = path.read_text(encoding="ascii").strip()
+    except FileNotFoundError:
+        return None
+    except (OSError, UnicodeDecodeError) as error:
+        raise _damaged(path, corpus) from error
+    if not _DIGEST.fullmatch(text):
+        raise _damaged(path, corpus)
+    return text
+
+
+def current_or_damaged(project: Project, corpus: str) -> str:
+    """What of the accepted run decides a comparison: its digest, or that there is none or why."""
+    try:
+        return current(project, corpus) or "none"
+    except InputError as error:
+        return f"damaged: {error}"
+
+
+def read(project: Project, corpus: str) -> Accepted | None:
+    """The accepted run; None where none was accepted.
+
+    Raises InputError where a file is missing or is not the one that was accepted.
+    """
+    while (digest := current(project, corpus)) is not None:
+        try:
+            return _read(folder(project, corpus) / digest, corpus)
+        except InputError:
+            # Another acceptance may have taken this one's place while it was being read.
+            if current(project, corpus) == digest:
+                raise
+    return None
+
+
+def _read(place: Path, corpus: str) -> Accepted:
+    paths = [place / f"{name}.parquet" for name in TABLES]
+    for path in paths:
+        if not path.is_file():
+            raise _damaged(path, corpus)
+    if _digest(paths) != place.name:
+        raise _damaged(place, corpus)
+    found = [warehouse.read(path, name).table for path, name in zip(paths, TABLES, strict=True)]
+    return Accepted(place.name, *found)
+
+
+def write(
+    project: Project, corpus: str, query_metrics: pa.Table, fingerprints: pa.Table
+) -> Accepted:
+    """Makes these tables the accepted run, in the place of the one before."""
+    home = folder(project, corpus)
+    try:
+        digest = _store(home, query_metrics, fingerprints)
+        warehouse.write_bytes(home / "current", f"{digest}\n".encode())
+    except OSError as error:
+        raise InputError(f"{home}: cannot be written ({error.strerror})") from error
+    for old in home.iterdir():
+        if old.is_dir() and old.name != digest:
+            shutil.rmtree(old, ignore_errors=True)
+    return Accepted(digest, query_metrics, fingerprints)
+
+
+def _store(home: Path, query_metrics: pa.Table, fingerprints: pa.Table) -> str:
+    """Writes a folder of its own for the tables; returns its name, the digest."""
+    staged = home / f".new.{os.getpid()}"
+    shutil.rmtree(staged, ignore_errors=True)
+    for name, table in zip(TABLES, (query_metrics, fingerprints), strict=True):
+        warehouse.write(staged / f"{name}.parquet", name, table)
+    digest = _digest([staged / f"{name}.parquet" for name in TABLES])
+    kept = [home / digest / f"{name}.parquet" for name in TABLES]
+    if all(path.is_file() for path in kept) and _digest(kept) == digest:
+        shutil.rmtree(staged)
+    else:
+        shutil.rmtree(home / digest, ignore_errors=True)
+        staged.rename(home / digest)
+    return digest
+
+
+def _digest(paths: list[Path]) -> str:
+    hashes = "\n".join(warehouse.file_sha256(path) for path in paths)
+    return hashlib.sha256(hashes.encode()).hexdigest()
+
+
+def _damaged(path: Path, corpus: str) -> InputError:
+    return InputError(
+        f"{path}: the accepted run is damaged or was changed; restore the folder from a copy, or "
+        f"accept anew: spanbench accept {corpus}"
+    )

@@ -1,0 +1,84 @@
+"""``spanbench accept``: makes the run that is stored the one that later runs are held against."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime
+
+import pyarrow as pa
+
+from spanbench_pipeline import terminal, warehouse
+from spanbench_pipeline.assets import accepted, regression
+from spanbench_pipeline.assets import graph as graphs
+from spanbench_pipeline.commands.baseline import require_fresh
+from spanbench_pipeline.commands.results import command, near
+from spanbench_pipeline.commands.run import find
+from spanbench_pipeline.errors import InputError
+from spanbench_pipeline.experiment import Experiment
+from spanbench_pipeline.measures import fingerprints
+from spanbench_pipeline.project import Project
+
+
+def accept(project: Project, corpus: str) -> str:
+    """Accepts the stored run of a corpus; returns what to print.
+
+    Raises InputError where anything that the run rests on is stale or failed a check, or no
+    configuration was measured.
+    """
+    experiment = find(graphs.build(project), corpus)
+    wanted = regression.inputs(experiment)
+    require_fresh(project, corpus, wanted, "accept")
+    tables = _stored(project, experiment)
+    # A run that went on meanwhile may have replaced a table between two of these reads.
+    require_fresh(project, corpus, wanted, "accept")
+    before = accepted.current_or_damaged(project, corpus)
+    now = accepted.write(project, corpus, *tables)
+    if now.digest == before:
+        return f"{corpus}: this run is the accepted one already ({now.digest[:12]})"
+    call = command(project)
+    instead = "" if before == "none" else f", in the place of {before[:12]}"
+    return (
+        f"{corpus}: accepted {_measured(now.query_metrics)} of "
+        f"{len(experiment.configurations)} configurations ({now.digest[:12]}{instead})\n"
+        f"{call} run {corpus} compares with it from now on; {call} gate {corpus} judges"
+    )
+
+
+def show(project: Project, corpus: str) -> str:
+    """What is accepted: fingerprints and counts of the corpus, each configuration's means."""
+    find(graphs.build(project), corpus)
+    found = accepted.read(project, corpus)
+    if found is None:
+        return f"{corpus}: no accepted run; {command(project)} accept {corpus}"
+    place = accepted.folder(project, corpus)
+    since = datetime.fromtimestamp((place / "current").stat().st_mtime, UTC)
+    rows = [
+        [row["config"] or "(corpus)", row["name"], row["value"]]
+        for row in found.fingerprints.to_pylist()
+    ]
+    return "\n".join(
+        [
+            f"{corpus}: accepted run {found.digest[:12]}, since {since:%Y-%m-%d %H:%M} UTC, "
+            f"{_measured(found.query_metrics)} configurations",
+            near(place / found.digest),
+            terminal.table(["configuration", "fingerprint", "value"], sorted(rows)),
+        ]
+    )
+
+
+def _stored(project: Project, experiment: Experiment) -> tuple[pa.Table, pa.Table]:
+    """The per-query values of all measured configurations, and the fingerprints."""
+    folder = project.parquet / experiment.corpus
+    metrics = pa.concat_tables(
+        [
+            warehouse.read(folder / "query_metrics" / f"{c.slug}.parquet", "query_metrics").table
+            for c in experiment.configurations
+        ]
+    )
+    if not metrics.num_rows:
+        raise InputError(f"accept {experiment.corpus}: no configuration was measured")
+    prints = warehouse.read(folder / "fingerprints.parquet", "fingerprints").table
+    return metrics, fingerprints.with_parameters(prints, experiment)
+
+
+def _measured(query_metrics: pa.Table) -> int:
+    return len(query_metrics["config"].unique())

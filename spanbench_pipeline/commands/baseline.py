@@ -1,0 +1,62 @@
+"""How what is stored stands to the accepted run, and whether it can be relied on."""
+
+from __future__ import annotations
+
+from spanbench_pipeline import freshness, warehouse
+from spanbench_pipeline.assets import graph as graphs
+from spanbench_pipeline.assets import regression
+from spanbench_pipeline.assets.instance import open_instance
+from spanbench_pipeline.assets.run import Runner
+from spanbench_pipeline.commands.results import command
+from spanbench_pipeline.errors import InputError
+from spanbench_pipeline.freshness import Key, name
+from spanbench_pipeline.measures import verdicts
+from spanbench_pipeline.project import Project
+
+SHOWN = 5
+"""Stale assets named in one message."""
+
+
+def note(project: Project, corpus: str) -> str:
+    """What a run says of the comparison; empty where no run was accepted."""
+    path = project.parquet / corpus / "regression.parquet"
+    stored = warehouse.read(path, "regression")
+    if stored.state != warehouse.MEASURED:
+        return ""
+    fell = verdicts.regressions(stored.table)
+    changed, unheld = verdicts.changes(stored.table), verdicts.not_compared(stored.table)
+    lines = [
+        *(f"  regression: {row['config']}, {row['metric']}: {row['difference']:+}" for row in fell),
+        *(f"  changed: {row['config']}, queries {row['queries']}" for row in changed),
+        *(f"  {row['verdict']}: {row['config']}, {row['metrics']}: {row['why']}" for row in unheld),
+    ]
+    head = f"{corpus} against its accepted run: "
+    return "\n".join([f"{head}{len(lines)} to look at", *lines]) if lines else f"{head}unchanged"
+
+
+def require_fresh(project: Project, corpus: str, keys: list[Key], action: str) -> None:
+    """InputError where one of the assets, or one that it is made from, is stale or is in doubt.
+
+    In doubt is what failed a check that is an error, blocking or not. The regression's own check
+    is no reason: what fell is often accepted knowingly.
+    """
+    graph = graphs.build(project)
+    with open_instance(project) as instance:
+        runner = Runner(project, instance, graph.of([corpus]))
+        needed = freshness.ancestors(runner.nodes, keys)
+        stale = {key: why for key, why in runner.stale().items() if key in needed}
+        doubtful = runner.failed_errors()
+    judged = {key for key in keys if key == regression.key(corpus)}
+    lines = [f"  {name(key)}: {'; '.join(why)}" for key, why in stale.items()]
+    lines += [
+        f"  {name(key)}: check failed: {', '.join(checks)}"
+        for key, checks in doubtful.items()
+        if key in needed - judged
+    ]
+    if lines:
+        more = [f"  and {len(lines) - SHOWN} more"] if len(lines) > SHOWN else []
+        listed = "\n".join([*lines[:SHOWN], *more])
+        raise InputError(
+            f"{action} {corpus}: what is stored is not up to date or is in doubt; "
+            f"{command(project)} run {corpus} first\n{listed}"
+        )

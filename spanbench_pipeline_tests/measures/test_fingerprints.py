@@ -1,0 +1,149 @@
+"""What moves a fingerprint, and what must not."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+import pytest
+
+from spanbench_pipeline import tables
+from spanbench_pipeline.experiment import ChunkerSettings, Configuration, Encoder, Experiment
+from spanbench_pipeline.measures.fingerprints import (
+    by_config,
+    digest,
+    fingerprints,
+    table_hash,
+    with_parameters,
+)
+
+DOCUMENT = {
+    "corpus": "c",
+    "doc_id": "A",
+    "title": "A",
+    "n_chars": 3,
+    "text": "abc",
+    "text_sha256": "ba78",
+    "source_file": "A.txt",
+    "extractor": "utf-8",
+    "metadata": [("year", "2001")],
+}
+QUERY = {
+    "corpus": "c",
+    "query_id": "q1",
+    "query": "what?",
+    "clause_type": None,
+    "subset": None,
+    "doc_id": "A",
+    "filters": [],
+}
+GOLD = {
+    "corpus": "c",
+    "query_id": "q1",
+    "span_no": 0,
+    "doc_id": "A",
+    "start_char": 0,
+    "end_char": 2,
+    "text": "ab",
+}
+CHUNK = {
+    "corpus": "c",
+    "chunker": "whole",
+    "chunk_id": "A:whole:0",
+    "doc_id": "A",
+    "chunk_no": 0,
+    "start_char": 0,
+    "end_char": 3,
+}
+EXPERIMENT = Experiment(
+    "c",
+    Path("c.toml"),
+    "",
+    {},
+    {"whole": ChunkerSettings("whole", "naive", {"size": 9, "step": 9})},
+    (
+        Configuration("plain", "whole", "bm25"),
+        Configuration("both", "whole", "hybrid", encoder="mini"),
+    ),
+    {"mini": Encoder("mini", package="p")},
+)
+
+
+def made(experiment: Experiment = EXPERIMENT, **rows: dict[str, Any]) -> pa.Table:
+    given = {"documents": DOCUMENT, "queries": QUERY, "gold_spans": GOLD, "chunks": CHUNK}
+    table = {name: tables.from_rows(name, [given[name] | rows.get(name, {})]) for name in given}
+    return fingerprints(
+        experiment,
+        table["documents"],
+        table["queries"],
+        table["gold_spans"],
+        {"whole": table["chunks"]},
+        {"mini": "w1"},
+    )
+
+
+def test_each_configuration_has_what_it_uses():
+    found = by_config(made())
+    assert found.keys() == {None, "plain", "both"}
+    counts = {name: found[None][name] for name in ("n_documents", "n_queries", "depth")}
+    assert counts == {"n_documents": "1", "n_queries": "1", "depth": "30"}
+    assert found["both"]["encoder_weights"] == "w1"
+    assert found["both"]["fusion"] == "60"
+    assert not {"encoder", "encoder_weights", "fusion"} & found["plain"].keys()
+    assert found["plain"]["chunks"] == found["both"]["chunks"]
+
+
+@pytest.mark.parametrize(
+    ("table", "column", "value", "moves"),
+    [
+        ("documents", "text_sha256", "ba79", "documents"),
+        ("documents", "doc_id", "B", "documents"),
+        ("documents", "metadata", [("year", "2002")], "documents"),
+        ("documents", "title", "other", None),
+        ("documents", "source_file", "other", None),
+        ("queries", "query", "who?", "queries"),
+        ("queries", "filters", [("year", "2001")], "queries"),
+        ("queries", "clause_type", "other", None),
+        ("gold_spans", "end_char", 3, "gold_spans"),
+        ("gold_spans", "start_char", 1, "gold_spans"),
+    ],
+)
+def test_what_decides_a_figure_moves_the_hash(table: str, column: str, value: Any, moves: Any):
+    before, after = by_config(made())[None], by_config(made(**{table: {column: value}}))[None]
+    moved = [name for name in before if before[name] != after[name]]
+    assert moved == ([moves] if moves else [])
+
+
+def test_chunks_count_by_their_cuts_alone():
+    before = by_config(made())["plain"]["chunks"]
+    assert (
+        by_config(made(chunks={"chunker": "x", "chunk_id": "A:x:0"}))["plain"]["chunks"] == before
+    )
+    assert by_config(made(chunks={"end_char": 2}))["plain"]["chunks"] != before
+
+
+def test_the_order_of_rows_does_not_matter_and_their_number_does():
+    rows = [GOLD, GOLD | {"span_no": 1, "start_char": 2, "end_char": 3}]
+    table = tables.from_rows("gold_spans", rows)
+    assert table_hash("gold_spans", table) == table_hash("gold_spans", table.take([1, 0]))
+    assert table_hash("gold_spans", table) != table_hash("gold_spans", table.slice(0, 1))
+
+
+def test_a_digest_covers_the_corpus_and_its_configuration_only():
+    whole = by_config(made())
+    tuned = replace(EXPERIMENT.configurations[1], rrf_k=10)
+    other = by_config(
+        made(replace(EXPERIMENT, configurations=(EXPERIMENT.configurations[0], tuned)))
+    )
+    assert digest(whole, "plain") == digest(other, "plain")
+    assert digest(whole, "both") != digest(other, "both")
+    moved = by_config(made(gold_spans={"end_char": 3}))
+    assert digest(whole, "plain") != digest(moved, "plain")
+
+
+def test_parameters_are_added_for_the_record():
+    found = by_config(with_parameters(made(), EXPERIMENT))
+    assert found["plain"]["chunker_parameters"] == 'naive {"size": 9, "step": 9}'
+    assert found[None] == by_config(made())[None]

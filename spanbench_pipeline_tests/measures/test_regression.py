@@ -1,0 +1,289 @@
+"""Two runs side by side: what is compared, every verdict, and who is named; worked by hand."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pyarrow as pa
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from spanbench_pipeline import tables
+from spanbench_pipeline.measures import verdicts
+from spanbench_pipeline.measures.regression import Rule, Run, regression
+
+RULE = Rule(level=0.05, minimum_effect=0.02, rounds=10_000, seed=1)
+CORPUS = {"documents": "d1", "queries": "q1", "gold_spans": "g1", "depth": "30"}
+SETTINGS = {"chunker": "clause", "chunks": "c1", "n_chunks": "12", "retriever": "hybrid"} | {
+    "fusion": "60",
+    "encoder": "mini, at most 256 word pieces",
+    "encoder_weights": "w1",
+}
+K = {"recall": 10, "mrr": None}
+Metrics = dict[str, list[float | None]]
+
+
+def metrics_table(configs: dict[str, Metrics]) -> pa.Table:
+    return tables.from_rows(
+        "query_metrics",
+        [
+            {"corpus": "c", "config": config, "query_id": f"q{i:02}", "value": value}
+            | {"metric": metric, "k": K.get(metric, 5)}
+            for config, metrics in configs.items()
+            for metric, values in metrics.items()
+            for i, value in enumerate(values, 1)
+        ],
+    )
+
+
+def run(
+    configs: dict[str, Metrics],
+    corpus: dict[str, str] | None = None,
+    states: dict[str, str] | None = None,
+    known: tuple[str, ...] = (),
+    **settings: str,
+) -> Run:
+    """A run; ``known`` are configurations of its experiment that it did not measure."""
+    prints: dict[str | None, dict[str, str]] = {None: CORPUS | (corpus or {})}
+    prints |= dict.fromkeys((*configs, *known), SETTINGS | settings)
+    table = tables.from_rows(
+        "fingerprints",
+        [
+            {"corpus": "c", "config": config, "name": name, "value": value}
+            for config, named in prints.items()
+            for name, value in named.items()
+        ],
+    )
+    return Run(metrics_table(configs), table, states or {})
+
+
+def compare(accepted: Run, current: Run, rule: Rule = RULE) -> dict[tuple[str, str], Any]:
+    table = regression(accepted, current, rule, corpus="c")
+    return {(row["config"], row["metric"]): row for row in table.to_pylist()}
+
+
+def one(before: list[float | None], after: list[float | None], rule: Rule = RULE) -> Any:
+    found = compare(
+        run({"a": {"complete_grounding": before}}), run({"a": {"complete_grounding": after}}), rule
+    )
+    return found["a", "complete_grounding"]
+
+
+def test_equal_runs_pass():
+    row = one([1, 0, None, 1], [1, 0, None, 1])
+    assert row == {
+        "corpus": "c",
+        "config": "a",
+        "metric": "complete_grounding",
+        "k": 5,
+        "comparable": "comparable",
+        "n": 3,
+        "accepted": pytest.approx(2 / 3),
+        "current": pytest.approx(2 / 3),
+        "difference": 0,
+        "low": 0,
+        "high": 0,
+        "p": 1,
+        "verdict": "pass",
+        "n_changed": 0,
+        "broken_queries": [],
+        "fixed_queries": [],
+        "changed_queries": [],
+    }
+
+
+def test_five_broken_queries_are_a_regression_and_four_are_not():
+    row = one([1] * 10, [0] * 5 + [1] * 5)
+    assert (row["verdict"], row["difference"], row["p"]) == ("regression", -0.5, 1 / 32)
+    assert row["low"] < -0.5 < row["high"] < 0
+    assert row["broken_queries"] == ["q01", "q02", "q03", "q04", "q05"]
+    row = one([1] * 10, [0] * 4 + [1] * 6)
+    assert (row["verdict"], row["difference"], row["p"]) == ("changed", -0.4, 1 / 16)
+
+
+def test_a_rise_is_an_improvement_by_the_same_rule():
+    row = one([0] * 6 + [1] * 4, [1] * 6 + [1] * 4)
+    assert (row["verdict"], row["p"]) == ("improved", 1 / 64)
+    assert row["fixed_queries"] == [f"q{i:02}" for i in range(1, 7)]
+
+
+def test_a_fall_below_the_minimum_effect_is_a_change():
+    before, after = [1.0] * 100, [0.9] * 10 + [1.0] * 90
+    row = one(before, after)
+    assert row["p"] == 1 / 1024
+    assert (row["verdict"], row["difference"]) == ("changed", pytest.approx(-0.01))
+    reached = Rule(0.05, 0.01, 10_000, 1)  # the fall is 0.01 but for rounding
+    assert one(before, after, reached)["verdict"] == "regression"
+
+
+def test_swapped_queries_leave_the_mean_and_are_named():
+    row = one([1, 0, 1, 0], [0, 1, 1, 0])
+    assert (row["verdict"], row["difference"], row["p"]) == ("changed", 0, 3 / 4)
+    assert (row["broken_queries"], row["fixed_queries"]) == (["q01"], ["q02"])
+    assert (row["n_changed"], row["changed_queries"]) == (2, ["q01", "q02"])
+    assert one([1, 0, 1, 0], [0, 1, 1, 0], Rule(0.05, 0.0, 100, 1))["verdict"] == "changed"
+
+
+def test_a_value_that_became_undefined_is_a_change_outside_the_mean():
+    row = one([1, 1, 0, None], [None, 1, 0, 1])
+    assert (row["n"], row["accepted"], row["current"], row["difference"]) == (2, 0.5, 0.5, 0)
+    assert (row["verdict"], row["changed_queries"]) == ("changed", ["q01", "q04"])
+    assert (row["broken_queries"], row["fixed_queries"]) == ([], [])
+    row = one([1, None], [None, 1])
+    assert (row["n"], row["difference"], row["p"], row["verdict"]) == (0, None, None, "changed")
+
+
+ALL: Metrics = {
+    metric: [0.5, 1.0] for metric in ("precision", "recall", "mrr", "span_coverage", "span_recall")
+} | {"complete_grounding": [0.0, 1.0]}
+COUNTING = {"precision", "recall", "mrr"}
+
+
+def verdict_of(found: dict[tuple[str, str], Any]) -> dict[str, str]:
+    return {metric: row["verdict"] for (_, metric), row in found.items()}
+
+
+@pytest.mark.parametrize(
+    ("settings", "words"),
+    [
+        ({"chunks": "c2", "chunker": "long", "n_chunks": "7"}, "12 by clause before, 7 by long"),
+        ({"chunks": "c2"}, "other chunks (12 by clause before, 12 by clause now)"),
+        ({"encoder_weights": "w2", "encoder": "maxi"}, "another encoder (mini, at most 256 word"),
+    ],
+)
+def test_another_chunker_or_encoder_leaves_what_counts_characters(
+    settings: dict[str, str], words: str
+):
+    found = compare(run({"a": ALL}), run({"a": ALL}, **settings))
+    for metric, verdict in verdict_of(found).items():
+        row = found["a", metric]
+        if metric in COUNTING:
+            assert verdict == "not comparable"
+            assert words in row["comparable"]
+            assert f"{metric} counts chunks" in row["comparable"]
+            assert (row["n"], row["difference"], row["p"], row["n_changed"]) == (None,) * 3 + (0,)
+            assert row["accepted"] == row["current"] == 0.75
+        else:
+            assert (verdict, row["comparable"], row["n"]) == ("pass", "comparable", 2)
+
+
+@pytest.mark.parametrize(
+    "settings",
+    [
+        {"fusion": "10"},
+        {"retriever": "dense"},
+        {"chunker": "the same cuts by another name"},
+        {"reranker": "cross", "reranker_weights": "w9"},
+    ],
+)
+def test_other_levers_are_what_is_to_be_judged(settings: dict[str, str]):
+    found = compare(run({"a": ALL}), run({"a": ALL}, **settings))
+    assert set(verdict_of(found).values()) == {"pass"}
+
+
+def test_without_a_dense_channel_there_is_no_other_encoder():
+    def lexical(held: Run) -> Run:
+        keep = [
+            n not in ("encoder", "encoder_weights") for n in held.fingerprints["name"].to_pylist()
+        ]
+        return Run(held.query_metrics, held.fingerprints.filter(pa.array(keep)), {})
+
+    found = compare(run({"a": ALL}), lexical(run({"a": ALL})))
+    assert set(verdict_of(found).values()) == {"pass"}
+
+
+@pytest.mark.parametrize("part", ["documents", "queries", "gold_spans"])
+def test_another_corpus_or_gold_is_not_compared_at_all(part: str):
+    other = run({"a": {"mrr": [1.0]}}, {part: "other"})
+    found = compare(run({"a": {"mrr": [0.5, 1.0]}}), other)
+    row = found["a", "mrr"]
+    assert row["verdict"] == "not comparable"
+    assert row["comparable"] == f"not comparable, accept anew: other {part}"
+    assert (row["accepted"], row["current"], row["difference"]) == (0.75, 1.0, None)
+
+
+def test_another_depth_is_another_mrr():
+    found = compare(run({"a": ALL}), run({"a": ALL}, {"depth": "20"}))
+    assert verdict_of(found) == dict.fromkeys(ALL, "pass") | {"mrr": "not comparable"}
+    assert "depth 30 before, 20 now" in found["a", "mrr"]["comparable"]
+
+
+def test_configurations_that_came_went_or_were_not_measured():
+    value: Metrics = {"mrr": [0.5, 1.0]}
+    accepted = run({"kept": value, "gone": value, "weightless": value}, known=("late",))
+    current = run(
+        {"kept": value, "late": value, "fresh": value},
+        states={"weightless": "not measured: no weights"},
+    )
+    found = {config: row for (config, _), row in compare(accepted, current).items()}
+    assert {config: row["verdict"] for config, row in found.items()} == {
+        "kept": "pass",
+        "gone": "missing configuration",
+        "weightless": "missing configuration",
+        "late": "not accepted",
+        "fresh": "new configuration",
+    }
+    assert found["gone"]["comparable"] == "the experiment no longer has this configuration"
+    assert found["weightless"]["comparable"] == "not measured: no weights"
+    assert (found["gone"]["accepted"], found["gone"]["current"]) == (0.75, None)
+    assert (found["fresh"]["accepted"], found["fresh"]["current"]) == (None, 0.75)
+
+
+def test_a_metric_that_only_one_run_has_is_not_passed_over():
+    both, more = {"a": {"mrr": [1.0]}}, {"a": {"mrr": [1.0], "recall": [1.0]}}
+    assert compare(run(both), run(more))["a", "recall"]["verdict"] == "not accepted"
+    assert compare(run(more), run(both))["a", "recall"]["verdict"] == "not comparable"
+
+
+def test_runs_that_lie_about_their_queries_are_refused():
+    with pytest.raises(ValueError, match="q02"):
+        one([1, 1], [1])
+
+
+VALUES = st.sampled_from([None, 0.0, 0.25, 1 / 3, 1.0])
+
+
+@settings(max_examples=60)
+@given(st.lists(st.tuples(VALUES, VALUES), min_size=1, max_size=12))
+def test_a_row_agrees_with_its_queries(pairs: list[tuple[float | None, float | None]]):
+    row = one([a for a, _ in pairs], [b for _, b in pairs], Rule(0.05, 0.02, 500, 1))
+    ids = [f"q{i:02}" for i in range(1, len(pairs) + 1)]
+    changed = [q for q, (a, b) in zip(ids, pairs, strict=True) if a != b]
+    defined = [(a, b) for a, b in pairs if a is not None and b is not None]
+    assert row["changed_queries"] == changed
+    assert row["n_changed"] == len(changed)
+    assert row["n"] == len(defined)
+    assert (row["verdict"] == "pass") == (not changed)
+    assert not set(row["broken_queries"]) & set(row["fixed_queries"])
+    assert set(row["broken_queries"]) | set(row["fixed_queries"]) <= set(changed)
+    if defined:
+        assert row["accepted"] == pytest.approx(sum(a for a, _ in defined) / len(defined))
+        assert row["difference"] == pytest.approx(row["current"] - row["accepted"], abs=1e-12)
+        assert row["low"] <= row["high"]
+    if row["verdict"] in ("regression", "improved"):
+        assert row["p"] < 0.05
+        assert abs(row["difference"]) >= 0.02 - 1e-12
+        assert (row["difference"] < 0) == (row["verdict"] == "regression")
+
+
+def test_what_a_person_is_told():
+    before = {"a": {"mrr": [1.0] * 30, "recall": [1.0] * 30}, "b": {"mrr": [1.0] * 30}}
+    after = {
+        "a": {"mrr": [0.5] * 25 + [1.0] * 5, "recall": [0.0] * 6 + [1.0] * 24},
+        "b": {"mrr": [1.0] * 29 + [0.5]},
+    }
+    table = regression(run(before), run(after), RULE, corpus="c")
+    deeper, other = verdicts.regressions(table)
+    assert (deeper["metric"], deeper["difference"]) == ("mrr", pytest.approx(-0.4167))
+    assert deeper["broken"].startswith("25: q01, q02")
+    assert deeper["broken"].endswith("q20 and 5 more")
+    assert deeper["fixed"] == "0"
+    assert (other["metric"], other["broken"]) == ("recall@10", "6: q01, q02, q03, q04, q05, q06")
+    assert [row["config"] for row in verdicts.changes(table)] == ["a", "b"]
+    assert verdicts.changes(table)[1] == {"config": "b", "queries": "1: q30", "metrics": "mrr"}
+    assert verdicts.not_compared(table) == []
+    apart = regression(run({"a": ALL}), run({"a": ALL}, chunks="c2"), RULE, corpus="c")
+    told = verdicts.not_compared(apart)
+    assert [row["metrics"] for row in told] == ["mrr", "precision@5", "recall@10"]
+    assert verdicts.regressions(apart) == verdicts.changes(apart) == []
