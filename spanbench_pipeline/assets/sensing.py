@@ -42,9 +42,18 @@ def next_waves(
     return {corpus: found.wave for corpus, found in look(project, instance, corpora).items()}
 
 
-def look(project: Project, instance: dg.DagsterInstance, corpora: Sequence[str]) -> dict[str, Next]:
-    """The next wave of each corpus, or the reason to skip it."""
-    graph = graphs.build(project)
+def look(
+    project: Project,
+    instance: dg.DagsterInstance,
+    corpora: Sequence[str],
+    dense_engine: str | None = None,
+) -> dict[str, Next]:
+    """The next wave of each corpus, or the reason to skip it.
+
+    ``dense_engine`` is what the runs go by: with another one, the sensor would find stale for ever
+    what they have just made.
+    """
+    graph = graphs.build(project, dense_engine)
     coming = _coming(instance, list(graph.experiments))
     return {corpus: _next(project, instance, graph, corpus, coming) for corpus in corpora}
 
