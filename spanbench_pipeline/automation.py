@@ -272,6 +272,7 @@ def _keep_fresh(where: Project, loaded: Graph, jobs: list[Any]) -> dg.SensorDefi
         description="Runs the next wave of each nightly corpus that is stale and not at work.",
     )
     def sensor(context: dg.SensorEvaluationContext) -> list[dg.RunRequest] | dg.SkipReason:
+        alert_events.bury_dead_runs(context.instance)  # they would be at work for ever
         corpora = operations.load(where).nightly.corpora
         requests, why_not = [], []
         for corpus, found in look(where, context.instance, corpora, dense_engine()).items():
