@@ -181,6 +181,23 @@ def _ui(where: Project, parsed: argparse.Namespace) -> int:
     return ui(where, parsed.host, parsed.port)
 
 
+def _serve(where: Project, parsed: argparse.Namespace) -> int:
+    from spanbench_pipeline.commands.serve import serve
+
+    return serve(where, parsed.host, parsed.port)
+
+
+def _alerts(where: Project, parsed: argparse.Namespace) -> int:
+    from spanbench_pipeline.commands import alerts
+
+    try:
+        print(alerts.test(where))
+    except alerts.NotArrived as not_arrived:
+        print(not_arrived)
+        return CHECK_FAILED
+    return DONE
+
+
 def _parser() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(
         "spanbench",
@@ -200,6 +217,8 @@ def _parser() -> argparse.ArgumentParser:
     _add_accept(commands)
     _add_gate(commands)
     _add_ui(commands)
+    _add_serve(commands)
+    _add_alerts(commands)
     return parser
 
 
@@ -363,8 +382,33 @@ def _add_gate(commands: Commands[argparse.ArgumentParser]) -> None:
 
 def _add_ui(commands: Commands[argparse.ArgumentParser]) -> None:
     parser = _command(commands, "ui", _ui, "open Dagster's web UI on this project")
+    _add_address(parser)
+
+
+def _add_serve(commands: Commands[argparse.ArgumentParser]) -> None:
+    parser = _command(
+        commands,
+        "serve",
+        _serve,
+        "keep web UI, nightly schedule, freshness and alerts running (docs/operating.md)",
+    )
+    _add_address(parser)
+
+
+def _add_address(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--host", default="127.0.0.1")
     parser.add_argument("--port", type=int, default=3000)
+
+
+def _add_alerts(commands: Commands[argparse.ArgumentParser]) -> None:
+    parser = _command(
+        commands,
+        "alerts",
+        _alerts,
+        "try the channels that operations.toml configures",
+        "  spanbench alerts test            sends a test alert and says where it arrived",
+    )
+    parser.add_argument("what", choices=("test",))
 
 
 if __name__ == "__main__":

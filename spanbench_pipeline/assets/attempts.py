@@ -40,6 +40,11 @@ def failed(instance: dg.DagsterInstance, node: Node, records: Mapping[Key, Recor
     return bool(run.tags.get(_FAILED + name(node.key)) == _state(node, now))
 
 
+def told(run: dg.DagsterRun, key: Key) -> str:
+    """What an asset was to be made from when a run failed at it; empty where it is not noted."""
+    return run.tags.get(_FAILED + name(key), "")
+
+
 def _state(node: Node, inputs: Mapping[Key, str]) -> str:
     """A hash of what an asset is to be made from."""
     text = json.dumps([node.code_version, sorted((name(key), v) for key, v in inputs.items())])

@@ -44,13 +44,18 @@ class Result:
 
 
 class Runner:
-    """Runs stages of one project against one instance."""
+    """Runs stages of one project against one instance; its Dagster runs get ``tags`` as well."""
 
     def __init__(
-        self, project: Project, instance: dg.DagsterInstance, stages: Sequence[Stage]
+        self,
+        project: Project,
+        instance: dg.DagsterInstance,
+        stages: Sequence[Stage],
+        tags: Mapping[str, str] | None = None,
     ) -> None:
         self.project = project
         self.instance = instance
+        self.tags = dict(tags or {})
         self.stages = {stage.key: stage for stage in stages}
         self.nodes: dict[Key, Node] = {stage.key: stage.node() for stage in stages}
         self._definitions = build.definitions(stages, project)
@@ -121,7 +126,11 @@ class Runner:
                 "loggers": {"console": {"config": {"log_level": "CRITICAL"}}},
                 "ops": dict(ops or {}),
             },
-            tags={**self._turn.tags, CORPORA_TAG: ",".join(self._turn.corpora)},
+            tags={
+                **self.tags,
+                **self._turn.tags,
+                CORPORA_TAG: ",".join(self._turn.corpora),
+            },
         )
         produced = _note_materializations(done, result)
         failures = _failures(done, self.stages)

@@ -19,12 +19,21 @@ from spanbench_pipeline.assets.instance import records
 from spanbench_pipeline.freshness import Key, name
 from spanbench_pipeline.project import Project
 
-# Runs that will take their corpora's locks but may not have them yet.
-_COMING = [
+_UNFINISHED = [
     dg.DagsterRunStatus.QUEUED,
     dg.DagsterRunStatus.NOT_STARTED,
     dg.DagsterRunStatus.STARTING,
+    dg.DagsterRunStatus.STARTED,
+    dg.DagsterRunStatus.CANCELING,
 ]
+
+
+@dataclass
+class _Coming:
+    """What runs will do, or do already: corpus -> run, and asset -> run."""
+
+    corpora: dict[str, str] = field(default_factory=dict)
+    assets: dict[Key, str] = field(default_factory=dict)
 
 
 @dataclass(frozen=True)
@@ -42,10 +51,19 @@ def next_waves(
     return {corpus: found.wave for corpus, found in look(project, instance, corpora).items()}
 
 
-def look(project: Project, instance: dg.DagsterInstance, corpora: Sequence[str]) -> dict[str, Next]:
-    """The next wave of each corpus, or the reason to skip it."""
-    graph = graphs.build(project)
-    coming = _coming(instance, list(graph.experiments))
+def look(
+    project: Project,
+    instance: dg.DagsterInstance,
+    corpora: Sequence[str],
+    dense_engine: str | None = None,
+) -> dict[str, Next]:
+    """The next wave of each corpus, or the reason to skip it.
+
+    ``dense_engine`` is what the runs go by: with another one, the sensor would find stale for ever
+    what they have just made.
+    """
+    graph = graphs.build(project, dense_engine)
+    coming = _coming(instance, graph)
     return {corpus: _next(project, instance, graph, corpus, coming) for corpus in corpora}
 
 
@@ -54,13 +72,13 @@ def _next(
     instance: dg.DagsterInstance,
     graph: Graph,
     corpus: str,
-    coming: dict[str, str],
+    coming: _Coming,
 ) -> Next:
     if corpus in graph.broken:
         return Next(why_not=f"{corpus}: broken experiment: {graph.broken[corpus]}")
     if corpus not in graph.experiments:
         return Next(why_not=f"{corpus}: no experiment for this corpus")
-    at_work = lock.holder(project.locks, corpus) or coming.get(corpus)
+    at_work = lock.holder(project.locks, corpus) or coming.corpora.get(corpus)
     if at_work:
         return Next(why_not=f"{corpus}: at work in {at_work}")
     stages = graph.of([corpus])
@@ -73,24 +91,36 @@ def _next(
         if freshness.fails_as_it_is(nodes[key], known)
         or attempts.failed(instance, nodes[key], known)
     ]
-    wave = freshness.next_wave(nodes, known, held)
+    # What all corpora share has no corpus's turn. While a run plans it, its checks read as not
+    # evaluated: two corpora would request it in turn for ever.
+    shared = [s.key for s in stages if s.shared and s.key in coming.assets and s.key in stale]
+    wave = freshness.next_wave(nodes, known, [*held, *shared])
     if wave:
         return Next(wave)
     if held:
         listed = ", ".join(name(key) for key in held)
         return Next(why_not=f"{corpus}: failed, and nothing has changed since: {listed}")
+    for key in shared:
+        return Next(why_not=f"{corpus}: {name(key)} is at work in {coming.assets[key]}")
     return Next(why_not=f"{corpus}: all {len(nodes)} assets are up to date")
 
 
-def _coming(instance: dg.DagsterInstance, known: list[str]) -> dict[str, str]:
-    """Corpus -> the Dagster run that is about to work on it.
+def _coming(instance: dg.DagsterInstance, graph: Graph) -> _Coming:
+    """What the runs that have not ended will do.
 
-    Runs of the command line hold their locks before they exist, so they are left out: one that
-    was killed on its way would be coming for ever.
+    Runs of the command line hold their corpora's locks before they exist, so those are left out:
+    one that was killed on its way would be coming for ever.
     """
-    found = {}
-    for run in instance.get_runs(dg.RunsFilter(statuses=_COMING)):
+    found = _Coming()
+    known = list(graph.experiments)
+    shared = [stage.key for stage in graph.stages if stage.shared]
+    for run in instance.get_runs(dg.RunsFilter(statuses=_UNFINISHED)):
+        chosen = run.asset_selection
+        keys = shared if chosen is None else [tuple(key.path) for key in chosen]
+        found.assets |= dict.fromkeys(keys, f"run {run.run_id[:8]}")
         if turn.TURN_TAG not in run.tags:
-            for corpus in turn.corpora_of(run, known):
-                found[corpus] = f"run {run.run_id[:8]}"
+            # A run of what all corpora share alone is some corpus's next wave, too.
+            tagged = run.tags.get(turn.CORPORA_TAG, "").split(",")
+            corpora = {*turn.corpora_of(run, known), *tagged}
+            found.corpora |= dict.fromkeys(corpora, f"run {run.run_id[:8]}")
     return found

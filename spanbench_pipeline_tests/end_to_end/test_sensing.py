@@ -97,3 +97,36 @@ def test_a_corpus_at_work_broken_or_unknown_is_skipped_and_says_so(small: Projec
         assert "at work in a run (process" in found["small"].why_not
         assert "unknown key 'x'" in found["broken"].why_not
         assert found["smal"].why_not == "smal: no experiment for this corpus"
+
+
+def test_a_wave_that_is_coming_is_not_requested_again(small: Project):
+    """Not even where it is of what all corpora share alone."""
+    with dg.DagsterInstance.ephemeral() as instance:
+        runner(small, instance).run()
+        small.database.unlink()
+        assert next_waves(small, instance, ["small"]) == {"small": [("warehouse",)]}
+        coming = dg.DagsterRun(
+            job_name="run_small",
+            status=dg.DagsterRunStatus.STARTING,
+            asset_selection=frozenset({dg.AssetKey(["warehouse"])}),
+            tags={"spanbench/corpora": "small"},
+        )
+        instance.add_run(coming)
+        found = look(small, instance, ["small"])["small"]
+        assert (found.wave, found.why_not) == ([], f"small: at work in run {coming.run_id[:8]}")
+
+
+def test_what_all_corpora_share_is_requested_by_one_of_them(small: Project):
+    with dg.DagsterInstance.ephemeral() as instance:
+        runner(small, instance).run()
+        small.database.unlink()
+        other = dg.DagsterRun(
+            job_name="run_other",
+            status=dg.DagsterRunStatus.STARTED,
+            asset_selection=frozenset({dg.AssetKey(["warehouse"])}),
+            tags={"spanbench/corpora": "other"},
+        )
+        instance.add_run(other)
+        found = look(small, instance, ["small"])["small"]
+        expected = f"small: warehouse is at work in run {other.run_id[:8]}"
+        assert (found.wave, found.why_not) == ([], expected)
