@@ -68,8 +68,8 @@ def build(project: Project, dense_engine: str | None = None) -> Graph:
 
 
 def experiment_stages(experiment: Experiment, project: Project) -> list[Stage]:
-    """The stages of one experiment."""
-    return [
+    """The stages of one experiment, with what they all share of it."""
+    stages = [
         *sources.stages(experiment, project),
         *chunks.stages(experiment),
         *embeddings.stages(experiment, project),
@@ -77,6 +77,15 @@ def experiment_stages(experiment: Experiment, project: Project) -> list[Stage]:
         *measures.stages(experiment),
         *summaries.stages(experiment),
         *reports.stages(experiment, project),
+    ]
+    return [
+        replace(
+            stage,
+            owners=experiment.owners,
+            baseline=experiment.baseline,
+            tags={"corpus": experiment.corpus, **stage.tags},
+        )
+        for stage in stages
     ]
 
 
