@@ -103,7 +103,7 @@ def _lengths(what: str, unit: str, measure: Callable[[pa.Table], Any]) -> Callab
             return ""
         median = int(values[len(values) // 2])
         said = f"{len(values):,} {what}, {values[0]:,} to {values[-1]:,} {unit}, median {median:,}."
-        return f"{said}\n\n{image(svg.histogram(_histogram(values, median)), said)}"
+        return f"{said}\n\n{image(svg.histogram(_histogram(values, median)), 'lengths')}"
 
     return draw
 
@@ -121,7 +121,7 @@ def _histogram(values: npt.NDArray[Any], median: int) -> svg.Histogram:
 
 def _first_ranks(seen: Seen) -> str:
     """Where the first relevant chunk stands: 1 / mrr, query by query."""
-    values = [row["value"] for row in rows_of(seen.table, metric="mrr")]
+    values = [v for r in rows_of(seen.table, metric="mrr") if (v := r["value"]) is not None]
     if not values:
         return ""
     counts = Counter(_place(round(1 / v)) if v else "not in the list" for v in values)
@@ -152,7 +152,7 @@ def _covered(seen: Seen) -> str:
     )
     bins = tuple(int(c) for c in counts)
     picture = svg.Histogram(bins, "nothing covered", "all covered", 0.5, "counts as found")
-    return f"{said}\n\n{image(svg.histogram(picture), 'share of each gold span')}"
+    return f"{said}\n\n{image(svg.histogram(picture), 'covered share')}"
 
 
 def _labels(seen: Seen) -> str:

@@ -53,12 +53,14 @@ def preview(name: str, table: pa.Table) -> str:
 def first_rows(name: str, table: pa.Table) -> str:
     """The first rows with every column but vectors; what all rows share stands above them.
 
-    "" where the preview of the declared table ``name`` leaves no column out.
+    "" where there are none, or the preview of the declared table ``name`` leaves no column out.
     """
     vectors = [f.name for f in table.schema if pa.types.is_floating(_inner(f.type))]
     kept = table.drop_columns(vectors)
     varying = _varying(kept)
-    if set(varying.column_names) <= set(COLUMNS.get(name, varying.column_names)):
+    if not table.num_rows or set(varying.column_names) <= set(
+        COLUMNS.get(name, varying.column_names)
+    ):
         return ""
     same = [c for c in kept.column_names if c not in varying.column_names]
     head = "".join(f"{c}: {cell(kept[c][0].as_py(), FULL_CHARS)}  \n" for c in same)

@@ -92,9 +92,9 @@ def histogram(drawn: Histogram, width: int = 440, height: int = 90) -> str:
     shift = -4 if side == "end" else 4
     body = (
         f"<path fill='#7b93b8' d='{columns}'/>"
-        f"<path stroke='#7d8696' d='M0 {height}h{width}'/>"
+        f"<path stroke='gray' d='M0 {height}h{width}'/>"
         f"<path stroke='#d0662a' stroke-width='2' d='M{at} 0v{height}'/>"
-        f"<g font-family='sans-serif' font-size='12' fill='#7d8696'>"
+        f"<g font-family='sans-serif' font-size='12' fill='gray'>"
         f"<text x='{at + shift}' y='11' text-anchor='{side}'>{escape(drawn.marked)}</text>"
         f"<text y='{height + 14}'>{escape(drawn.low)}</text>"
         f"<text x='{width}' y='{height + 14}' text-anchor='end'>{escape(drawn.high)}</text></g>"
