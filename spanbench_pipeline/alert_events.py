@@ -212,19 +212,17 @@ class Reading:
             asset=name(key),
             check=evaluation.check_name,
             severity=evaluation.severity.value,
-            details=self._details(key, evaluation),
+            details=self._details(evaluation),
             fault=alerts.fault("check", what, *self._made_of(run, evaluation)),
             run_id=run.run_id,
             link=self._run_link(run),
         )
 
-    def _details(self, key: Key, evaluation: dg.AssetCheckEvaluation) -> str:
+    def _details(self, evaluation: dg.AssetCheckEvaluation) -> str:
         """What the check demands, and the first offending rows as it recorded them."""
-        stage = next((s for s in self.graph.stages if s.key == key), None)
-        checks = stage.all_checks if stage else ()
-        demands = [c.description for c in checks if c.name == evaluation.check_name]
-        said = [evaluation.description] if evaluation.description else []
-        return "\n".join([*demands, *said, *_as_text(evaluation.metadata)])
+        # Behind its first paragraph a description repeats the rows, which the metadata has whole.
+        said, _, _ = (evaluation.description or "").partition("\n\n")
+        return "\n".join([*([said] if said else []), *_as_text(evaluation.metadata)])
 
     def _made_of(self, run: dg.DagsterRun, evaluation: dg.AssetCheckEvaluation) -> list[str]:
         """Code and inputs of the materialization that was checked."""

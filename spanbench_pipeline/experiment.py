@@ -19,6 +19,9 @@ from spanbench_pipeline.settings import nearest as nearest  # of this module for
 SLUG = re.compile(r"[a-z0-9]+(_[a-z0-9]+)*")
 MAX_DEPTH = 10_000
 MAX_RRF_K = 1_000_000
+OWNER = re.compile(r"team:\S+|[A-Za-z0-9._%+-]+@[A-Za-z0-9.-]+\.[A-Za-z]{2,7}")
+OWNERS = ("team:retrieval",)
+"""Who answers for a corpus's assets where its experiment does not say."""
 RETRIEVERS = ("dense", "bm25", "hybrid")
 LEVERS: dict[str, tuple[str, ...]] = {
     "chunking": ("chunker",),
@@ -114,6 +117,8 @@ class Experiment:
     baseline: str = ""
     depth: int = 30
     dense_engine: str = "exact"
+    owners: tuple[str, ...] = OWNERS
+    """Teams (``team:name``) or e-mail addresses that the web UI shows."""
 
     def configuration(self, name: str) -> Configuration:
         """The configuration of that name; InputError with the nearest name if there is none."""
@@ -161,7 +166,7 @@ class _Reader(toml.Reader):
             "top level",
             data,
             {"corpus", "description", "source", "chunkers", "encoders", "rerankers"}
-            | {"configurations", "baseline", "depth", "dense_engine"},
+            | {"configurations", "baseline", "depth", "dense_engine", "owners"},
         )
         corpus = self.value("top level", data, "corpus", str)
         if not SLUG.fullmatch(corpus):
@@ -191,7 +196,15 @@ class _Reader(toml.Reader):
             baseline=baseline,
             depth=depth,
             dense_engine=self.choice(data, "top level", "dense_engine", ("exact", "qdrant")),
+            owners=self.owners(data),
         )
+
+    def owners(self, data: Mapping[str, Any]) -> tuple[str, ...]:
+        found: list[Any] = self.value("top level", data, "owners", list, list(OWNERS))
+        for owner in found:
+            if not isinstance(owner, str) or not OWNER.fullmatch(owner):
+                raise self.error("owners", f"{owner!r} is neither team:name nor an e-mail address")
+        return tuple(found)
 
     def named(self, data: Mapping[str, Any], section: str, kind: Any, build: Any) -> dict[str, Any]:
         entries: dict[str, Any] = self.value("top level", data, section, dict, {})

@@ -186,3 +186,16 @@ def test_levers_are_computed_from_the_settings(change: dict, levers: tuple[str, 
     other = replace(BASE, name="b", **change)
     assert lever_differences(BASE, other) == levers
     assert lever_differences(other, BASE) == levers
+
+
+def test_owners_are_a_team_unless_the_file_names_them(tmp_path: Path):
+    assert load(tmp_path, GOOD).owners == ("team:retrieval",)
+    named = 'owners = ["team:legal", "a.b@example.org"]\n' + GOOD
+    assert load(tmp_path, named).owners == ("team:legal", "a.b@example.org")
+
+
+@pytest.mark.parametrize("owner", ['"legal"', '"team:"', '"a@b"', "7"])
+def test_an_owner_that_dagster_would_refuse_is_refused_with_its_file(tmp_path: Path, owner: str):
+    message = refused(tmp_path, f"owners = [{owner}]\n" + GOOD)
+    assert "owners" in message
+    assert "neither team:name nor an e-mail address" in message

@@ -14,17 +14,17 @@ import dagster as dg
 import pyarrow as pa
 
 from spanbench_pipeline import tables, warehouse
-from spanbench_pipeline.assets import attempts, turn
+from spanbench_pipeline.assets import attempts, descriptions, pictures, previews, turn
 from spanbench_pipeline.assets.instance import MADE_BY
 from spanbench_pipeline.assets.stage import Check, Outcome, Reader, Rows, Stage
 from spanbench_pipeline.errors import InputError, NotMeasured
 from spanbench_pipeline.experiment import slug
 from spanbench_pipeline.freshness import Key, name
 from spanbench_pipeline.project import Project
+from spanbench_pipeline.reports.markdown import escape
 
 log = logging.getLogger("spanbench")
 SHOWN_ROWS = 5
-SHOWN_CHARS = 80
 OFFENDING_CHARS = 400
 """More of an offending row's cell is shown: it names what to look at."""
 
@@ -80,8 +80,9 @@ def definitions(
     """Every stage as an asset, and its checks as one step behind it."""
     kinds = {stage.key: stage.table for stage in stages}
     assets: list[dg.AssetsDefinition | dg.AssetChecksDefinition] = []
+    absent = descriptions.absences(stages)
     for stage in stages:
-        assets.append(_asset(stage, project, kinds))
+        assets.append(_asset(stage, project, kinds, absent.get(stage.key)))
         assets.append(_checks(stage, project, kinds))
     return assets
 
@@ -91,8 +92,9 @@ def resources(stages: Sequence[Stage], project: Project) -> dict[str, dg.Resourc
     return {turn.RESOURCE: turn.resource(project, {s.corpus for s in stages if not s.shared})}
 
 
-def _asset(stage: Stage, project: Project, kinds: Mapping[Key, str]) -> dg.AssetsDefinition:
-    fields = {key: dg.Field(str, default_value=value) for key, value in stage.options.items()}
+def _asset(
+    stage: Stage, project: Project, kinds: Mapping[Key, str], absent: str | None
+) -> dg.AssetsDefinition:
     # Of the code as it is loaded now: a web UI that runs on would else note what it does not run.
     node, made_by = stage.node(), dg.MetadataValue.json(stage.made_by())
 
@@ -103,9 +105,10 @@ def _asset(stage: Stage, project: Project, kinds: Mapping[Key, str]) -> dg.Asset
         group_name=stage.group,
         tags={**stage.tags, "table": slug(stage.table)},
         kinds=set(stage.kinds),
-        description=stage.description,
+        owners=list(stage.owners),
+        description=descriptions.describe(stage, absent),
         metadata={"dagster/column_schema": _column_schema(stage.table)},
-        config_schema=fields or None,
+        config_schema={name: _field(stage, name) for name in stage.options} or None,
         required_resource_keys={turn.RESOURCE},
     )
     def computed(context: dg.AssetExecutionContext) -> Iterator[dg.MaterializeResult[Any]]:
@@ -114,11 +117,19 @@ def _asset(stage: Stage, project: Project, kinds: Mapping[Key, str]) -> dg.Asset
         with _alone(stage, project, context), attempts.noted(context, node):
             produced = produce(stage, project, kinds, options, context.run.run_id)
             yield dg.MaterializeResult(
-                metadata={**_shown(stage, produced), MADE_BY: made_by},
+                metadata={**_shown(stage, project, produced), MADE_BY: made_by},
                 data_version=dg.DataVersion(produced.data_version),
             )
 
     return computed
+
+
+def _field(stage: Stage, name: str) -> dg.Field:
+    """A choice as the launchpad offers and checks it."""
+    option = stage.options[name]
+    # Dagster knows a set of choices by its name, which must be one in the whole deployment.
+    choices = dg.Enum("_".join((*stage.key, name)), [dg.EnumValue(c) for c in option.choices])
+    return dg.Field(choices, default_value=option.default, description=option.description)
 
 
 def _checks(stage: Stage, project: Project, kinds: Mapping[Key, str]) -> dg.AssetChecksDefinition:
@@ -131,12 +142,15 @@ def _checks(stage: Stage, project: Project, kinds: Mapping[Key, str]) -> dg.Asse
             for c in stage.all_checks
         ],
         required_resource_keys={turn.RESOURCE},
+        can_subset=True,
     )
     def checked(context: dg.AssetCheckExecutionContext) -> Iterator[dg.AssetCheckResult]:
+        chosen = context.op_execution_context.selected_asset_check_keys
         with _alone(stage, project, context), attempts.noted(context, node):
             reader = Reader(project, stage, kinds)
             for check in stage.all_checks:
-                yield _evaluated(check, reader)
+                if dg.AssetCheckKey(key, check.name) in chosen:
+                    yield _evaluated(check, reader)
 
     return checked
 
@@ -161,6 +175,13 @@ def _found(check: Check, reader: Reader) -> tuple[Rows, bool]:
 
 def _evaluated(check: Check, reader: Reader) -> dg.AssetCheckResult:
     rows, measured = _found(check, reader)
+    said = "Holds." if measured else "Nothing to check: not measured."
+    metadata: dict[str, Any] = {"offending_rows": len(rows)}
+    if rows:
+        # The page of a check renders its description in place, and metadata behind a link.
+        shown = [_told_apart(row, reader.stage) for row in rows[:SHOWN_ROWS]]
+        said = f"{descriptions.failed(check, len(rows))}\n\n{previews.rows(shown)}"
+        metadata["first"] = dg.MetadataValue.md(previews.rows(shown, OFFENDING_CHARS))
     return dg.AssetCheckResult(
         asset_key=dg.AssetKey(list(reader.stage.key)),
         check_name=check.name,
@@ -168,18 +189,15 @@ def _evaluated(check: Check, reader: Reader) -> dg.AssetCheckResult:
         severity=dg.AssetCheckSeverity.ERROR
         if check.blocking or check.severe
         else dg.AssetCheckSeverity.WARN,
-        metadata=_offending(rows) if measured else {"state": "not measured, no rows"},
+        description=said,
+        metadata=metadata if measured else {"state": "not measured, no rows"},
     )
 
 
-def _offending(rows: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
-    if not rows:
-        return {"offending_rows": 0}
-    shown = rows[:SHOWN_ROWS]
-    return {
-        "offending_rows": len(rows),
-        "first": dg.MetadataValue.md(_markdown_rows(shown, OFFENDING_CHARS)),
-    }
+def _told_apart(row: Mapping[str, Any], stage: Stage) -> dict[str, Any]:
+    """A row without what is the same for the whole asset: its corpus, chunker, configuration."""
+    same = {column for column, value in stage.owns.items() if row.get(column) == value}
+    return {column: value for column, value in row.items() if column not in same}
 
 
 def _column_schema(table: str) -> dg.TableSchema:
@@ -196,37 +214,35 @@ def _column_schema(table: str) -> dg.TableSchema:
     )
 
 
-def _shown(stage: Stage, produced: Produced) -> dict[str, Any]:
-    table = produced.outcome.table
+def _shown(stage: Stage, project: Project, produced: Produced) -> dict[str, Any]:
+    """What a materialization says of itself in the web UI, what a person asks first on top."""
+    outcome, written = produced.outcome, produced.written
+    measured = written.state == warehouse.MEASURED
+    looks = dict(_looks(stage, project, outcome.table)) if measured else {}
+    shown = {title: dg.MetadataValue.md(text) for title, text in {**outcome.pages, **looks}.items()}
+    noted: dict[str, Any] = {}
+    if outcome.warnings:
+        noted["warnings"] = list(outcome.warnings)
+    if outcome.facts:
+        noted["facts"] = dg.MetadataValue.json(dict(outcome.facts))
     return {
-        "dagster/row_count": table.num_rows,
-        "state": produced.written.state,
-        "sha256": produced.written.sha256,
-        "file": "parquet/" + warehouse.relative_path(stage.key),
+        "state": written.state if measured else dg.MetadataValue.md(f"**{escape(written.state)}**"),
+        **shown,
+        **noted,
+        "dagster/row_count": outcome.table.num_rows,
         "seconds": round(produced.seconds, 3),
-        "preview": dg.MetadataValue.md(_preview(table)),
-        "facts": dg.MetadataValue.json(dict(produced.outcome.facts)),
-        **({"warnings": list(produced.outcome.warnings)} if produced.outcome.warnings else {}),
+        "file": "parquet/" + warehouse.relative_path(stage.key),
+        "sha256": written.sha256,
     }
 
 
-def _preview(table: pa.Table) -> str:
-    if not table.num_rows:
-        return "no rows"
-    vectors = [f.name for f in table.schema if pa.types.is_list(f.type) and f.name == "vector"]
-    return _markdown_rows(table.drop_columns(vectors).slice(0, SHOWN_ROWS).to_pylist())
-
-
-def _markdown_rows(rows: Sequence[Mapping[str, Any]], width: int = SHOWN_CHARS) -> str:
-    columns = list(dict.fromkeys(key for row in rows for key in row))
-    lines = ["| " + " | ".join(columns) + " |", "|" + " --- |" * len(columns)]
-    lines += ["| " + " | ".join(_cell(row.get(c), width) for c in columns) + " |" for row in rows]
-    return "\n".join(lines)
-
-
-def _cell(value: object, width: int) -> str:
-    text = "" if value is None else str(value)
-    text = text if len(text) <= width else text[:width] + "…"
-    for mark, safe in (("\\", "\\\\"), ("|", "\\|"), ("\r", " "), ("\n", " "), ("<", "&lt;")):
-        text = text.replace(mark, safe)
-    return text
+def _looks(stage: Stage, project: Project, table: pa.Table) -> Iterator[tuple[str, str]]:
+    """Pictures of what the warehouse shows of it, and its own first rows, as Markdown."""
+    try:
+        whole = pictures.read_all(stage.view_files(project)) if stage.shown else table
+        yield from pictures.drawn(stage.table, pictures.Seen(whole, stage.baseline)).items()
+    except InputError as error:
+        yield "pictures", escape(str(error))
+    yield "preview", previews.preview(stage.table, table)
+    if rows := previews.first_rows(stage.table, table):
+        yield "first rows", rows

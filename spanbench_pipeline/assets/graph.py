@@ -70,8 +70,8 @@ def build(project: Project, dense_engine: str | None = None) -> Graph:
 
 
 def experiment_stages(experiment: Experiment, project: Project) -> list[Stage]:
-    """The stages of one experiment."""
-    return [
+    """The stages of one experiment, with what they all share of it."""
+    stages = [
         *sources.stages(experiment, project),
         *chunks.stages(experiment),
         *embeddings.stages(experiment, project),
@@ -81,6 +81,15 @@ def experiment_stages(experiment: Experiment, project: Project) -> list[Stage]:
         *regression.stages(experiment, project),
         *history.stages(experiment),
         *reports.stages(experiment, project),
+    ]
+    return [
+        replace(
+            stage,
+            owners=experiment.owners,
+            baseline=experiment.baseline,
+            tags={"corpus": experiment.corpus, **stage.tags},
+        )
+        for stage in stages
     ]
 
 

@@ -13,7 +13,7 @@ import pyarrow as pa
 
 from spanbench_pipeline import __version__, tables, warehouse
 from spanbench_pipeline.assets import embeddings
-from spanbench_pipeline.assets.stage import Check, Outcome, Reader, Rows, Stage
+from spanbench_pipeline.assets.stage import Check, Option, Outcome, Reader, Rows, Stage
 from spanbench_pipeline.corpora.source import open_source
 from spanbench_pipeline.errors import InputError
 from spanbench_pipeline.experiment import Encoder, Experiment, Reranker
@@ -35,6 +35,8 @@ SINGLE = (
     "configs",
 )
 PER_CONFIG = ("rankings", "query_metrics", "span_outcomes", "failure_labels")
+PAGE_CHARS = 200_000
+"""Characters of a report that are stored with the event for the web UI."""
 LIBRARIES = ("dagster", "duckdb", "numpy", "pyarrow", "qdrant-client", "rank-bm25")
 
 
@@ -70,12 +72,22 @@ def stages(experiment: Experiment, project: Project) -> list[Stage]:
             kinds=("markdown", "html"),
             tags={"corpus": corpus},
             partial=True,
-            options={"baseline": experiment.baseline},
+            options={"baseline": _baselines(experiment)},
             owns={"corpus": corpus},
             checks=(_FILES,),
             damage=partial(_damage, corpus),
         )
     ]
+
+
+def _baselines(experiment: Experiment) -> Option:
+    names = tuple(c.name for c in experiment.configurations)
+    return Option(
+        experiment.baseline,
+        names,
+        "The configuration that the client report starts from: one that was measured. "
+        f"Allowed: {', '.join(names)}.",
+    )
 
 
 def _models(experiment: Experiment) -> list[Encoder | Reranker]:
@@ -119,7 +131,19 @@ def _compute(experiment: Experiment, provenance: dict[str, str], reader: Reader)
         }
         for name, content in files.items()
     ]
-    return Outcome(tables.from_rows("report_files", rows), {"baseline": baseline})
+    pages = {
+        f"{name} report": _page(files[f"{name}.md"].decode(), folder / f"{name}.html")
+        for name in ("client", "developer")
+    }
+    listed = tables.from_rows("report_files", rows)
+    return Outcome(listed, {"baseline": baseline}, pages=pages)
+
+
+def _page(report: str, path: Path) -> str:
+    """A report as the web UI shows it: whole lines, as many as an event may hold."""
+    shown = report[:PAGE_CHARS].rpartition("\n")[0] if len(report) > PAGE_CHARS else report
+    cut = "The report goes on there. " if len(shown) < len(report) else ""
+    return f"{cut}The whole report, with pictures: `{path}`\n\n{shown}"
 
 
 def _inputs(

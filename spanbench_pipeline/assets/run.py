@@ -164,7 +164,7 @@ def _note_materializations(done: Any, result: Result) -> set[Key]:
         result.materialized.append(key)
         result.seconds[key] = float(metadata["seconds"].value)
         result.rows[key] = int(metadata["dagster/row_count"].value)
-        result.facts[key] = dict(metadata["facts"].value)
+        result.facts[key] = dict(metadata["facts"].value) if "facts" in metadata else {}
     return produced
 
 

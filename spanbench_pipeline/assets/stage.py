@@ -11,6 +11,7 @@ from typing import Any
 import pyarrow as pa
 
 from spanbench_pipeline import code_version, tables, warehouse
+from spanbench_pipeline import experiment as experiments
 from spanbench_pipeline.code_version import Parts
 from spanbench_pipeline.freshness import Key, Node
 from spanbench_pipeline.project import Project
@@ -24,12 +25,14 @@ class Outcome:
 
     ``facts`` are shown with the materialization and on the command line. ``data_version`` replaces
     the hash of the stored bytes, where the last bits of the bytes may differ between machines.
+    ``pages`` are Markdown that the web UI shows with the table, by title.
     """
 
     table: pa.Table
     facts: Mapping[str, Any] = field(default_factory=dict)
     warnings: tuple[str, ...] = ()
     data_version: str | None = None
+    pages: Mapping[str, str] = field(default_factory=dict)
 
 
 @dataclass(frozen=True)
@@ -48,12 +51,22 @@ class Check:
 
 
 @dataclass(frozen=True)
+class Option:
+    """A choice that a person has when launching: its default, what may be chosen, what it does."""
+
+    default: str
+    choices: tuple[str, ...]
+    description: str
+
+
+@dataclass(frozen=True)
 class Stage:
     """One asset.
 
     ``modules`` are the roots of the code that decides the output, beside ``compute`` itself;
     ``params`` is everything else that does. ``partial`` stages take inputs that are not measured;
-    all others take over their state. ``options`` are run-time choices with their defaults.
+    all others take over their state. ``options`` are run-time choices by name. ``owners`` and
+    ``baseline`` are the corpus's: the web UI shows them.
     """
 
     key: Key
@@ -68,7 +81,9 @@ class Stage:
     kinds: tuple[str, ...] = ("python", "parquet")
     tags: Mapping[str, str] = field(default_factory=dict)
     partial: bool = False
-    options: Mapping[str, str] = field(default_factory=dict)
+    options: Mapping[str, Option] = field(default_factory=dict)
+    owners: tuple[str, ...] = experiments.OWNERS
+    baseline: str = ""
     part: str = "summary"
     """The group within the corpus of a stage whose key does not name one."""
     owns: Mapping[str, str] = field(default_factory=dict)
@@ -135,7 +150,7 @@ class Reader:
         self.project = project
         self.run_id = run_id
         self.stage = stage
-        self.options = {**stage.options, **(options or {})}
+        self.options = {n: o.default for n, o in stage.options.items()} | dict(options or {})
         self._kinds = kinds
         self._read: dict[Key, warehouse.Stored] = {}
 

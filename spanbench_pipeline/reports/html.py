@@ -7,19 +7,16 @@ dark setting, and on paper the page is black on white.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from html import escape as _escape
 from typing import Any
 
 from spanbench_pipeline.reports.blocks import (
     FORMATS,
-    Bar,
     Block,
     Code,
     Column,
     Heading,
     Inline,
     Items,
-    Panel,
     Paragraph,
     Picture,
     Quote,
@@ -27,13 +24,9 @@ from spanbench_pipeline.reports.blocks import (
     Strong,
     Table,
     Value,
-    fold,
     write,
 )
-
-_PANEL_WIDTH = 320
-_ROW_HEIGHT = 34
-_NAME_CHARS = 40
+from spanbench_pipeline.reports.svg import escape, panel
 
 _STYLE = """
 :root { color-scheme: light dark; --ink: #1d2430; --soft: #5a6473; --paper: #fff; --line: #d5dae2;
@@ -41,7 +34,7 @@ _STYLE = """
 @media (prefers-color-scheme: dark) { :root { --ink: #e6e9ee; --soft: #a0aaba; --paper: #14181f;
   --line: #343c49; --shade: #1d232d; --bar: #5b6f8f; --mark: #f09a66; --marked: #35261d; } }
 * { box-sizing: border-box; }
-body { margin: 0 auto; padding: 1.5rem 1rem 4rem; max-width: 68rem; background: var(--paper);
+body { margin: 0 auto; padding: 1.5rem 1rem 4rem; max-width: 80rem; background: var(--paper);
   color: var(--ink); font: 1rem/1.55 system-ui, sans-serif; overflow-wrap: break-word; }
 h1 { font-size: 1.8rem; line-height: 1.2; }
 h2 { font-size: 1.3rem; margin-top: 2.4rem; padding-top: .6rem;
@@ -51,13 +44,15 @@ p, li { max-width: 46rem; }
 a { color: inherit; }
 nav ul { columns: 16rem; padding-left: 1.2rem; }
 code { font: .9em ui-monospace, monospace; }
+td code, th code { white-space: nowrap; }
 blockquote { margin: .5rem 0 1rem; padding: .5rem 1rem; border-left: 3px solid var(--bar);
   background: var(--shade); max-width: 46rem; }
 .source { margin-bottom: .25rem; color: var(--soft); }
 .scroll { overflow-x: auto; margin: 1rem 0; }
-table { border-collapse: collapse; font-size: .92rem; font-variant-numeric: tabular-nums; }
-caption { text-align: left; color: var(--soft); padding-bottom: .4rem; }
-th, td { padding: .35rem .7rem; border-bottom: 1px solid var(--line); text-align: left;
+table { border-collapse: collapse; font-size: .88rem; font-variant-numeric: tabular-nums; }
+caption { text-align: left; color: var(--soft); padding-bottom: .4rem;
+  position: sticky; left: 0; max-width: calc(100vw - 2rem); }
+th, td { padding: .35rem .5rem; border-bottom: 1px solid var(--line); text-align: left;
   vertical-align: top; }
 thead th { background: var(--shade); white-space: nowrap; }
 tbody th { white-space: nowrap; }
@@ -74,6 +69,13 @@ svg .title { font-weight: 600; font-size: 13px; }
 svg .track { fill: var(--shade); }
 svg .bar { fill: var(--bar); }
 svg .bar.marked { fill: var(--mark); }
+@media screen and (max-width: 60rem) {
+  td:last-child:not(.figures) { min-width: 24rem; }
+  tr > :first-child { position: sticky; left: 0; background: var(--paper); }
+  thead tr > :first-child { background: var(--shade); }
+  tr.marked > :first-child { background: var(--marked); }
+  tbody th { white-space: normal; overflow-wrap: anywhere; min-width: 9rem; max-width: 11rem; }
+}
 @media print {
   :root { color-scheme: light; --ink: #000; --soft: #444; --paper: #fff; --line: #999;
     --shade: #f0f0f0; --bar: #999; --mark: #333; --marked: #e8e8e8; }
@@ -121,11 +123,6 @@ def render(report: Report) -> str:
         else:
             body.append(_RENDERERS[type(block)](block))
     return _PAGE.format(title=title, style=_STYLE, body="\n".join(body))
-
-
-def escape(text: str) -> str:
-    """``text`` on one line, for an element's content or an attribute in double quotes."""
-    return _escape(fold(text), quote=True)
 
 
 def _contents(blocks: Sequence[Block]) -> str:
@@ -201,38 +198,11 @@ def _side(column: Column) -> str:
 
 
 def _picture(block: Picture) -> str:
-    panels = "\n".join(_panel(panel) for panel in block.panels)
+    panels = "\n".join(panel(one) for one in block.panels)
     caption = escape(block.caption)
     return (
         f"<figure><figcaption>{caption}</figcaption>\n"
         f'<div class="panels">\n{panels}\n</div></figure>'
-    )
-
-
-def _panel(panel: Panel) -> str:
-    height = 24 + _ROW_HEIGHT * len(panel.bars)
-    said = "; ".join(f"{bar.name}: {write(bar.value, panel.format)}" for bar in panel.bars)
-    label = escape(f"{panel.title}. {said}")
-    bars = "".join(_bar(bar, panel, 24 + _ROW_HEIGHT * n) for n, bar in enumerate(panel.bars))
-    return (
-        f'<svg viewBox="0 0 {_PANEL_WIDTH} {height}" role="img" aria-label="{label}">'
-        f'<text class="title" x="0" y="13">{escape(panel.title)}</text>{bars}</svg>'
-    )
-
-
-def _bar(bar: Bar, panel: Panel, top: int) -> str:
-    name = fold(bar.name)
-    shown = name if len(name) <= _NAME_CHARS else name[: _NAME_CHARS - 1] + "…"
-    length = _PANEL_WIDTH * (bar.value or 0.0) / panel.maximum
-    kind = "bar marked" if bar.marked else "bar"
-    return (
-        f"<g><title>{escape(name)}</title>"
-        f'<text x="0" y="{top + 12}">{escape(shown)}</text>'
-        f'<text x="{_PANEL_WIDTH}" y="{top + 12}" text-anchor="end">'
-        f"{escape(write(bar.value, panel.format))}</text>"
-        f'<rect class="track" x="0" y="{top + 17}" width="{_PANEL_WIDTH}" height="9"/>'
-        f'<rect class="{kind}" x="0" y="{top + 17}" '
-        f'width="{length:.1f}" height="9"/></g>'
     )
 
 
