@@ -19,7 +19,7 @@ import pyarrow as pa
 from rank_bm25 import BM25Okapi
 
 from spanbench_pipeline import evalset, tables
-from spanbench_pipeline.retrieval import dense, exact, lexical, qdrant
+from spanbench_pipeline.retrieval import bm25, dense, exact, qdrant
 from spanbench_pipeline.retrieval.scope import Scope, ScopedRows
 
 VOCABULARY, WORDS_A_CHUNK, WORDS_A_QUERY, DIMENSIONS, DEPTH = 20_000, 160, 20, 384, 30
@@ -31,20 +31,20 @@ def main() -> None:
     parser.add_argument("--chunks", type=int, default=4_000)
     parser.add_argument("--queries", type=int, default=30)
     asked = parser.parse_args()
-    for line in (*bm25(asked.chunks, asked.queries), *nearest(asked.chunks, asked.queries)):
+    for line in (*okapi(asked.chunks, asked.queries), *nearest(asked.chunks, asked.queries)):
         sys.stdout.write(line + "\n")
 
 
-def bm25(n_chunks: int, n_queries: int) -> list[str]:
+def okapi(n_chunks: int, n_queries: int) -> list[str]:
     """Building and scoring: ours against rank-bm25."""
     random = np.random.default_rng(0)
     texts = [_text(random, WORDS_A_CHUNK) for _ in range(n_chunks)]
-    queries = [lexical.tokens(_text(random, WORDS_A_QUERY)) for _ in range(n_queries)]
-    split = [lexical.tokens(text) for text in texts]
-    build_ours, index = _timed(lambda: lexical.build(texts))
-    build_theirs, okapi = _timed(lambda: BM25Okapi(split))
+    queries = [bm25.tokens(_text(random, WORDS_A_QUERY)) for _ in range(n_queries)]
+    split = [bm25.tokens(text) for text in texts]
+    build_ours, index = _timed(lambda: bm25.build(texts))
+    build_theirs, reference = _timed(lambda: BM25Okapi(split))
     ours, found = _timed(lambda: [index.scores(query) for query in queries])
-    theirs, expected = _timed(lambda: [okapi.get_scores(query) for query in queries])
+    theirs, expected = _timed(lambda: [reference.get_scores(query) for query in queries])
     np.testing.assert_array_equal(found, expected)
     return [
         _line("BM25 index, tokens included on our side only", build_theirs, build_ours),

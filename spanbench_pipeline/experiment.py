@@ -22,7 +22,17 @@ MAX_RRF_K = 1_000_000
 OWNER = re.compile(r"team:\S+|[A-Za-z0-9._%+-]+@[A-Za-z0-9.-]+\.[A-Za-z]{2,7}")
 OWNERS = ("team:retrieval",)
 """Who answers for a corpus's assets where its experiment does not say."""
-RETRIEVERS = ("dense", "bm25", "hybrid")
+DENSE = "dense"
+"""The channel that compares vectors; any other compares texts."""
+RETRIEVERS: dict[str, tuple[str, ...]] = {
+    "dense": (DENSE,),
+    "bm25": ("bm25",),
+    "hybrid": (DENSE, "bm25"),
+}
+"""Each retriever and its channels, one or two; the lists of two are fused.
+
+A channel that compares texts is the module of its name in ``retrieval``.
+"""
 LEVERS: dict[str, tuple[str, ...]] = {
     "chunking": ("chunker",),
     "hybrid retrieval": ("retriever", "fusion"),
@@ -89,17 +99,17 @@ class Configuration:
     @property
     def fusion(self) -> int | None:
         """The fusion's constant; None where nothing is fused."""
-        return self.rrf_k if self.retriever == "hybrid" else None
+        return self.rrf_k if len(self.channels) == 2 else None
+
+    @property
+    def channels(self) -> tuple[str, ...]:
+        """What retrieves: one channel, or two whose lists are fused."""
+        return RETRIEVERS[self.retriever]
 
     @property
     def uses_dense(self) -> bool:
         """Whether the retriever has a dense channel."""
-        return self.retriever in ("dense", "hybrid")
-
-    @property
-    def uses_bm25(self) -> bool:
-        """Whether the retriever has a BM25 channel."""
-        return self.retriever in ("bm25", "hybrid")
+        return DENSE in self.channels
 
 
 @dataclass(frozen=True)

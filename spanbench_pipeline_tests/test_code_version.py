@@ -90,7 +90,7 @@ def test_strategies_do_not_see_one_another():
     dense = cv.closure(
         ["spanbench_pipeline.retrieval.ranking", "spanbench_pipeline.retrieval.dense"]
     )
-    assert not {f"spanbench_pipeline.retrieval.{m}" for m in ("lexical", "fusion", "rerank")} & set(
+    assert not {f"spanbench_pipeline.retrieval.{m}" for m in ("bm25", "fusion", "rerank")} & set(
         dense
     )
 

@@ -6,6 +6,7 @@ settings, and only the modules of those count as its code.
 
 from __future__ import annotations
 
+import importlib
 import os
 from collections.abc import Sequence
 from contextlib import nullcontext
@@ -19,11 +20,11 @@ import pyarrow as pa
 from spanbench_pipeline import encoding
 from spanbench_pipeline.assets import embeddings
 from spanbench_pipeline.assets.stage import Check, Outcome, Reader, Stage
-from spanbench_pipeline.experiment import Configuration, Experiment, slug
+from spanbench_pipeline.experiment import DENSE, Configuration, Experiment, slug
 from spanbench_pipeline.measures import consistency, invariants
 from spanbench_pipeline.project import Project
-from spanbench_pipeline.retrieval import dense, fusion, lexical, ranking, rerank
-from spanbench_pipeline.retrieval.lists import Ints, Lists
+from spanbench_pipeline.retrieval import dense, fusion, ranking, rerank
+from spanbench_pipeline.retrieval.lists import Lists
 from spanbench_pipeline.retrieval.scope import Scope, ScopedRows, scopes
 from spanbench_pipeline.retrieval.texts import chunk_texts
 
@@ -62,12 +63,16 @@ def _modules(experiment: Experiment, config: Configuration) -> tuple[str, ...]:
         "texts": True,
         "dense": config.uses_dense,
         experiment.dense_engine: config.uses_dense,
-        "lexical": config.uses_bm25,
-        "fusion": config.retriever == "hybrid",
+        **dict.fromkeys(_text_channels(config), True),
+        "fusion": config.fusion is not None,
         "rerank": config.reranker is not None,
     }
     encoder = ("spanbench_pipeline.encoding",) if config.uses_dense else ()
     return tuple(f"{_ROOM}.{module}" for module, use in used.items() if use) + encoder
+
+
+def _text_channels(config: Configuration) -> list[str]:
+    return [channel for channel in config.channels if channel != DENSE]
 
 
 def _libraries(experiment: Experiment, config: Configuration) -> tuple[str, ...]:
@@ -79,7 +84,7 @@ def _libraries(experiment: Experiment, config: Configuration) -> tuple[str, ...]
 def _params(experiment: Experiment, config: Configuration, project: Project) -> dict[str, Any]:
     """What of the configuration decides its ranking."""
     params = asdict(config) | {"depth": experiment.depth}
-    if config.retriever != "hybrid":
+    if config.fusion is None:
         del params["rrf_k"]
     if config.encoder is not None:
         settings = experiment.encoders[config.encoder]
@@ -101,12 +106,14 @@ def _compute(experiment: Experiment, config: Configuration, reader: Reader) -> O
     notes = _Notes()
     lists: dict[str, Lists] = {}
     if config.uses_dense:
-        lists["dense"] = _dense(experiment, config, reader, asked, rows_in, notes)
-    if config.uses_bm25:
+        lists[DENSE] = _dense(experiment, config, reader, asked, rows_in, notes)
+    for channel in _text_channels(config):
+        retrieve = importlib.import_module(f"{_ROOM}.{channel}").retrieve
         allowed = [rows_in(scope) for scope in asked]
-        lists["bm25"] = _bm25(queries, texts, allowed, experiment.depth, notes)
+        lists[channel], warnings = retrieve(texts, queries, allowed, experiment.depth)
+        notes.warnings += warnings
     fuse = None
-    if config.retriever == "hybrid":
+    if config.fusion is not None:
         ids = chunks["chunk_id"].combine_chunks()
         fuse = partial(fusion.fuse, chunk_ids=ids, k=config.rrf_k, depth=experiment.depth)
     table = ranking.rank(
@@ -114,7 +121,7 @@ def _compute(experiment: Experiment, config: Configuration, reader: Reader) -> O
         config=config.name,
         queries=queries,
         chunks=chunks,
-        **lists,
+        channels=lists,
         fuse=fuse,
         rerank=reorder,
     )
@@ -127,20 +134,6 @@ class _Notes:
 
     facts: dict[str, Any] = field(default_factory=dict)
     warnings: list[str] = field(default_factory=list)
-
-
-def _bm25(
-    queries: pa.Table,
-    texts: Sequence[str],
-    allowed: Sequence[Ints | None],
-    depth: int,
-    notes: _Notes,
-) -> Lists:
-    notes.warnings += [
-        f"query {query_id} has no BM25 token: its BM25 list is empty"
-        for query_id in lexical.without_tokens(queries)
-    ]
-    return lexical.search(lexical.build(texts), queries["query"].to_pylist(), allowed, depth)
 
 
 def _dense(

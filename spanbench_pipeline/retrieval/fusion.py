@@ -1,4 +1,4 @@
-"""Reciprocal rank fusion of the dense and the BM25 list of each query."""
+"""Reciprocal rank fusion of the two lists that two channels give each query."""
 
 from __future__ import annotations
 
@@ -11,15 +11,15 @@ import pyarrow.compute as pc
 from spanbench_pipeline.retrieval.lists import Floats, Ints, Lists
 
 
-def fuse(dense: Lists, bm25: Lists, *, chunk_ids: pa.Array, k: int, depth: int) -> Lists:
+def fuse(one: Lists, other: Lists, *, chunk_ids: pa.Array, k: int, depth: int) -> Lists:
     """One list a query, the ``depth`` chunks of the highest score, from the two lists given.
 
     score = sum over the lists that hold the chunk of 1 / (k + rank), rank from 1. Ties by best
     single rank, then chunk id as a string. ``chunk_ids`` is a column of the chunks table. A query
     with one list keeps that list's order; with none it has none.
     """
-    query, row = _pairs(dense, bm25, len(chunk_ids))
-    ranks = np.stack([dense.ranks_of(query, row), bm25.ranks_of(query, row)], axis=1)
+    query, row = _pairs(one, other, len(chunk_ids))
+    ranks = np.stack([one.ranks_of(query, row), other.ranks_of(query, row)], axis=1)
     place, score = _scores(ranks, k)
     best_rank = np.where(ranks == 0, ranks.max(initial=0) + 1, ranks).min(axis=1)
     order = np.lexsort((_order_of(chunk_ids)[row], best_rank, place, query))
@@ -29,9 +29,9 @@ def fuse(dense: Lists, bm25: Lists, *, chunk_ids: pa.Array, k: int, depth: int) 
     return Lists(query[kept], rank[kept], row[kept], score[kept])
 
 
-def _pairs(dense: Lists, bm25: Lists, n_chunks: int) -> tuple[Ints, Ints]:
+def _pairs(one: Lists, other: Lists, n_chunks: int) -> tuple[Ints, Ints]:
     """Each (query, row) of either list, once."""
-    keys = [lists.query * n_chunks + lists.row for lists in (dense, bm25)]
+    keys = [lists.query * n_chunks + lists.row for lists in (one, other)]
     query, row = np.divmod(np.unique(np.concatenate(keys)), max(n_chunks, 1))
     return query, row
 

@@ -6,7 +6,7 @@ of them concerns only the configurations that use it.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -26,18 +26,18 @@ def rank(
     config: str,
     queries: pa.Table,
     chunks: pa.Table,
-    dense: Lists | None = None,
-    bm25: Lists | None = None,
+    channels: Mapping[str, Lists],
     fuse: Fuse | None = None,
     rerank: Rerank | None = None,
 ) -> pa.Table:
     """The ``rankings`` table: the final list of each query, with the rank each channel gave.
 
-    One of ``dense`` and ``bm25`` is the ranking, or both with ``fuse``; ``rerank`` then reorders
-    each list as a whole. Lists come cut at the experiment's depth. A query with an empty list has
-    no rows.
+    ``channels`` are the lists by the name of what retrieved them: one is the ranking, two are
+    fused; ``rerank`` then reorders each list as a whole. Lists come cut at the experiment's depth.
+    A query with an empty list has no rows. Only the channels ``dense`` and ``bm25`` have a column
+    for their ranks. Raises ValueError where channels and ``fuse`` do not fit.
     """
-    candidates, fused = _candidates(dense, bm25, fuse)
+    candidates, fused = _candidates(list(channels.values()), fuse)
     final = candidates
     if rerank is not None:
         final = reordered(candidates, rerank)
@@ -48,8 +48,8 @@ def rank(
         "query_id": queries["query_id"].take(pa.array(final.query)),
         "rank": final.rank,
         "score": final.score,
-        "dense_rank": _ranks(dense, final),
-        "bm25_rank": _ranks(bm25, final),
+        "dense_rank": _ranks(channels.get("dense"), final),
+        "bm25_rank": _ranks(channels.get("bm25"), final),
         "fused_rank": _ranks(fused, final),
     }
     copied = ("chunk_id", "doc_id", "start_char", "end_char")
@@ -72,19 +72,14 @@ def reordered(lists: Lists, rerank: Rerank) -> Lists:
     return collect(found)
 
 
-def _candidates(
-    dense: Lists | None, bm25: Lists | None, fuse: Fuse | None
-) -> tuple[Lists, Lists | None]:
+def _candidates(lists: Sequence[Lists], fuse: Fuse | None) -> tuple[Lists, Lists | None]:
     """The lists before any reranking, and the fused lists where two were fused."""
-    if (dense is not None and bm25 is not None) != (fuse is not None):
-        raise ValueError("two channels need a fusion, and a fusion needs two channels")
-    if dense is not None and bm25 is not None and fuse is not None:
-        fused = fuse(dense, bm25)
+    if len(lists) == 1 and fuse is None:
+        return lists[0], None
+    if len(lists) == 2 and fuse is not None:
+        fused = fuse(*lists)
         return fused, fused
-    only = bm25 if dense is None else dense
-    if only is None:
-        raise ValueError("a ranking needs a dense or a BM25 channel")
-    return only, None
+    raise ValueError("a ranking takes one channel, or two and a fusion")
 
 
 def _ranks(lists: Lists | None, final: Lists) -> pa.Array:

@@ -8,7 +8,7 @@ import pyarrow as pa
 import pytest
 
 from spanbench_pipeline import tables
-from spanbench_pipeline.retrieval import dense, fusion, lexical, ranking
+from spanbench_pipeline.retrieval import bm25, dense, fusion, ranking
 from spanbench_pipeline.retrieval.exact import ExactEngine
 from spanbench_pipeline.retrieval.scope import Scope, ScopedRows
 from spanbench_pipeline.retrieval.texts import chunk_texts
@@ -31,7 +31,7 @@ def test_chunk_texts_are_cut_from_their_documents():
 
 
 def test_one_channel_is_the_ranking():
-    table = ranking.rank(**NAMES, bm25=builders.lists([3, 0], [], [3]))
+    table = ranking.rank(**NAMES, channels={"bm25": builders.lists([3, 0], [], [3])})
     assert table.schema.equals(tables.TABLES["rankings"].schema, check_metadata=False)
     assert set(table["config"].to_pylist()) == {"clause + hybrid"}
     columns = ("query_id", "rank", "chunk_id", "doc_id", "start_char", "end_char", "bm25_rank")
@@ -46,7 +46,9 @@ def test_one_channel_is_the_ranking():
 
 def test_two_channels_keep_the_rank_each_gave():
     found = ranking.rank(
-        **NAMES, dense=builders.lists([0, 1, 2], [4]), bm25=builders.lists([3, 0]), fuse=FUSE
+        **NAMES,
+        channels={"dense": builders.lists([0, 1, 2], [4]), "bm25": builders.lists([3, 0])},
+        fuse=FUSE,
     )
     columns = ("query_id", "rank", "chunk_id", "dense_rank", "bm25_rank", "fused_rank")
     assert brief(found, *columns) == [
@@ -67,8 +69,10 @@ def test_a_reranker_reorders_the_whole_list_and_ties_keep_their_order():
 
     found = ranking.rank(
         **NAMES,
-        dense=builders.lists([0, 1, 4], [], [3, 2]),
-        bm25=builders.lists([3, 0]),
+        channels={
+            "dense": builders.lists([0, 1, 4], [], [3, 2]),
+            "bm25": builders.lists([3, 0]),
+        },
         fuse=FUSE,
         rerank=by_length,
     )
@@ -86,7 +90,7 @@ def test_a_reranker_reorders_the_whole_list_and_ties_keep_their_order():
     ]
     level = ranking.rank(
         **NAMES,
-        dense=builders.lists([4, 0, 3, 1]),
+        channels={"dense": builders.lists([4, 0, 3, 1])},
         rerank=lambda _, rows: np.zeros(len(rows), np.float32),
     )
     assert level["chunk_id"].to_pylist() == ["B:lines:1", "A:lines:0", "B:lines:0", "A:lines:1"]
@@ -106,18 +110,40 @@ def test_reranker_ties_keep_their_order_in_a_long_list():
 @pytest.mark.parametrize("scores", [[1.0], [1.0, np.nan], [[1.0], [2.0]]])
 def test_a_reranker_without_one_finite_score_a_text_is_an_error(scores):
     with pytest.raises(ValueError, match="no finite score a chunk for query row 0"):
-        ranking.rank(**NAMES, dense=builders.lists([0, 1]), rerank=lambda *_: scores)
+        ranking.rank(**NAMES, channels={"dense": builders.lists([0, 1])}, rerank=lambda *_: scores)
 
 
 def test_channels_and_fusion_must_fit():
     one = builders.lists([0])
-    for wrong in ({}, {"dense": one, "bm25": one}, {"dense": one, "fuse": FUSE}):
-        with pytest.raises(ValueError, match=r"two channels|needs a dense"):
-            ranking.rank(**NAMES, **wrong)
+    for channels, fuse in (
+        ({}, None),
+        ({"dense": one, "bm25": one}, None),
+        ({"dense": one}, FUSE),
+        ({"dense": one, "bm25": one, "own": one}, FUSE),
+    ):
+        with pytest.raises(ValueError, match=r"one channel, or two and a fusion"):
+            ranking.rank(**NAMES, channels=channels, fuse=fuse)
+
+
+def test_a_channel_without_a_column_of_its_own_is_ranked_and_fused_alike():
+    alone = ranking.rank(**NAMES, channels={"own": builders.lists([3, 0])})
+    assert brief(alone, "query_id", "rank", "chunk_id", "dense_rank", "bm25_rank") == [
+        ("q001", 1, "B:lines:0", None, None),
+        ("q001", 2, "A:lines:0", None, None),
+    ]
+    lists = {"dense": builders.lists([0, 1]), "own": builders.lists([1, 3])}
+    fused = ranking.rank(**NAMES, channels=lists, fuse=FUSE)
+    assert brief(fused, "chunk_id", "dense_rank", "bm25_rank", "fused_rank") == [
+        ("A:lines:1", 2, None, 1),
+        ("A:lines:0", 1, None, 2),
+        ("B:lines:0", None, None, 3),
+    ]
 
 
 def test_every_list_empty_is_an_empty_table():
-    found = ranking.rank(**NAMES, dense=builders.lists([]), bm25=builders.lists([]), fuse=FUSE)
+    found = ranking.rank(
+        **NAMES, channels={"dense": builders.lists([]), "bm25": builders.lists([])}, fuse=FUSE
+    )
     assert found.equals(tables.empty("rankings"))
 
 
@@ -133,15 +159,20 @@ def test_six_identical_chunks_are_ranked_alike_whatever_order_they_came_in():
         chunks = tables.conform("chunks", in_order.take(pa.array(order)))
         engine = ExactEngine(vectors, ScopedRows(documents, chunks))
         nearest = dense.search(engine, vectors, asked, [Scope()], 4)
-        index = lexical.build(chunk_texts(documents, chunks))
-        matching = lexical.search(index, ["x"], [None], 4)
+        index = bm25.build(chunk_texts(documents, chunks))
+        matching = bm25.search(index, ["x"], [None], 4)
         fuse = functools.partial(fusion.fuse, chunk_ids=chunks["chunk_id"], k=60, depth=4)
-        for channels in (
-            {"dense": nearest},
-            {"bm25": matching},
-            {"dense": nearest, "bm25": matching, "fuse": fuse},
+        for channels, fused in (
+            ({"dense": nearest}, None),
+            ({"bm25": matching}, None),
+            ({"dense": nearest, "bm25": matching}, fuse),
         ):
             found = ranking.rank(
-                corpus="small", config="any", queries=queries, chunks=chunks, **channels
+                corpus="small",
+                config="any",
+                queries=queries,
+                chunks=chunks,
+                channels=channels,
+                fuse=fused,
             )
             assert found["chunk_id"].to_pylist() == expected[:4]

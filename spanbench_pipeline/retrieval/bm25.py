@@ -27,12 +27,6 @@ def tokens(text: str) -> list[str]:
     return _TOKEN.findall(text.lower())
 
 
-def without_tokens(queries: pa.Table) -> list[str]:
-    """The query_ids of a ``queries`` table whose text has no token: their lists are empty."""
-    pairs = zip(queries["query_id"].to_pylist(), queries["query"].to_pylist(), strict=True)
-    return [query_id for query_id, text in pairs if not tokens(text)]
-
-
 @dataclass(frozen=True)
 class Index:
     """What each token adds to the scores of the chunks that hold it.
@@ -89,6 +83,22 @@ def build(texts: Iterable[str]) -> Index:
     holders = np.bincount(token, minlength=len(vocabulary))
     weights = _idf(n, holders)[token] * _saturation(frequency, row, length)
     return Index(n, vocabulary, np.append(0, np.cumsum(holders)), row, weights)
+
+
+def retrieve(
+    texts: Sequence[str], queries: pa.Table, allowed: Sequence[Ints | None], depth: int
+) -> tuple[Lists, list[str]]:
+    """The list of each row of a ``queries`` table, as :func:`search`, with warnings.
+
+    A query without any token has an empty list, and a warning names it.
+    """
+    asked = queries["query"].to_pylist()
+    warnings = [
+        f"query {query_id} has no BM25 token: its BM25 list is empty"
+        for query_id, text in zip(queries["query_id"].to_pylist(), asked, strict=True)
+        if not tokens(text)
+    ]
+    return search(build(texts), asked, allowed, depth), warnings
 
 
 def search(

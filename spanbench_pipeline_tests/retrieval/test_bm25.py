@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from rank_bm25 import BM25Okapi
 
-from spanbench_pipeline.retrieval import lexical
+from spanbench_pipeline.retrieval import bm25
 from spanbench_pipeline_tests.retrieval import builders
 
 WORDS = st.lists(st.sampled_from(["a", "b", "c", "d1", "of", "the"]), max_size=8)
@@ -24,12 +24,12 @@ def oracle(corpus, query, allowed, depth):
 
 @given(CORPORA, st.lists(WORDS, min_size=1, max_size=4), st.integers(1, 6), st.data())
 def test_scores_and_ranks_are_those_of_rank_bm25(corpus, asked, depth, data):
-    index = lexical.build(" ".join(words) for words in corpus)
+    index = bm25.build(" ".join(words) for words in corpus)
     everything = range(len(corpus))
     allowed = [data.draw(st.none() | st.sets(st.sampled_from(everything))) for _ in asked]
     for query in asked:
         np.testing.assert_array_equal(index.scores(query), BM25Okapi(corpus).get_scores(query))
-    found = lexical.search(
+    found = bm25.search(
         index,
         [" ".join(query) for query in asked],
         [None if rows is None else np.array(sorted(rows), np.int64) for rows in allowed],
@@ -48,7 +48,7 @@ def test_scores_of_a_corpus_of_some_size_are_equal_to_the_last_bit():
     corpus = [
         generator.choices(vocabulary, weights, k=generator.randint(0, 60)) for _ in range(500)
     ]
-    index, okapi = lexical.build(map(" ".join, corpus)), BM25Okapi(corpus)
+    index, okapi = bm25.build(map(" ".join, corpus)), BM25Okapi(corpus)
     for _ in range(30):
         query = generator.choices(vocabulary, weights, k=generator.randint(1, 25))
         np.testing.assert_array_equal(index.scores(query), okapi.get_scores(query))
@@ -56,7 +56,7 @@ def test_scores_of_a_corpus_of_some_size_are_equal_to_the_last_bit():
 
 def test_a_token_in_most_chunks_takes_a_quarter_of_the_average_idf():
     # n=3: idf(the) = ln(0.5) - ln(3.5) < 0; the others, in one chunk each, ln(2.5) - ln(1.5).
-    index = lexical.build(["the cat", "the dog", "the owl"])
+    index = bm25.build(["the cat", "the dog", "the owl"])
     rare = np.log(2.5) - np.log(1.5)
     average = (np.log(0.5) - np.log(3.5) + 3 * rare) / 4
     # Every chunk has the average length, so a token counts 2.5 / (1 + 1.5) = 1.
@@ -66,22 +66,22 @@ def test_a_token_in_most_chunks_takes_a_quarter_of_the_average_idf():
 
 def test_a_chunk_with_a_token_is_in_the_list_at_a_score_of_zero_or_below():
     # x is in one chunk of two: idf = ln(1.5) - ln(1.5) = 0.
-    assert lexical.search(lexical.build(["x y", "z"]), ["x"], [None], 5).score.tolist() == [0.0]
+    assert bm25.search(bm25.build(["x y", "z"]), ["x"], [None], 5).score.tolist() == [0.0]
     # One chunk: every idf is negative, so is their average, and so are scores.
-    found = lexical.search(lexical.build(["x y"]), ["x"], [None], 5)
+    found = bm25.search(bm25.build(["x y"]), ["x"], [None], 5)
     assert found.row.tolist() == [0]
     assert found.score[0] < 0
 
 
 def test_a_token_given_twice_counts_twice():
-    index = lexical.build(["x a", "y b", "z c"])
+    index = bm25.build(["x a", "y b", "z c"])
     np.testing.assert_array_equal(index.scores(["x", "x"]), 2 * index.scores(["x"]))
 
 
 def test_statistics_are_of_the_whole_corpus_even_when_the_search_is_scoped():
-    index = lexical.build(["tax", "tax law", "owl law", "owl"])
+    index = bm25.build(["tax", "tax law", "owl law", "owl"])
     all_scores = index.scores(["tax", "law"])
-    found = lexical.search(index, ["tax law"], [np.array([1, 2])], 5)
+    found = bm25.search(index, ["tax law"], [np.array([1, 2])], 5)
     assert found.row.tolist() == [1, 2]
     assert found.score.tolist() == all_scores[[1, 2]].tolist()
 
@@ -98,28 +98,25 @@ def test_statistics_are_of_the_whole_corpus_even_when_the_search_is_scoped():
     ],
 )
 def test_tokens_are_runs_of_ascii_letters_and_digits_of_the_lowered_text(text, expected):
-    assert lexical.tokens(text) == expected
+    assert bm25.tokens(text) == expected
 
 
 def test_a_query_without_tokens_has_an_empty_list_and_is_named():
     queries = builders.queries([("tax", None, {}), ("\u6cd5 ?", None, {}), ("unheard", None, {})])
-    assert lexical.without_tokens(queries) == ["q002"]
-    index = lexical.build(["tax", "law"])
-    found = lexical.search(index, queries["query"].to_pylist(), [None] * 3, 5)
+    found, warnings = bm25.retrieve(["tax", "law"], queries, [None] * 3, 5)
+    assert warnings == ["query q002 has no BM25 token: its BM25 list is empty"]
     assert builders.as_rows(found, 3) == [[0], [], []]
 
 
 @pytest.mark.parametrize("texts", [[], ["", "..."]])
 def test_a_corpus_without_tokens_gives_empty_lists(texts):
-    index = lexical.build(texts)
+    index = bm25.build(texts)
     assert index.scores(["tax"]).tolist() == [0.0] * len(texts)
-    assert len(lexical.search(index, ["tax", ""], [None, None], 5).row) == 0
+    assert len(bm25.search(index, ["tax", ""], [None, None], 5).row) == 0
 
 
 def test_ties_and_the_cut_are_in_chunk_order():
-    index = lexical.build(
-        ["law"] * 6 + ["tax law", "owl", "owl", "owl", "owl", "owl", "owl", "owl"]
-    )
-    assert lexical.search(index, ["law"], [None], 4).row.tolist() == [0, 1, 2, 3]
-    scoped = lexical.search(index, ["law"], [np.array([3, 4, 5, 6])], 2)
+    index = bm25.build(["law"] * 6 + ["tax law", "owl", "owl", "owl", "owl", "owl", "owl", "owl"])
+    assert bm25.search(index, ["law"], [None], 4).row.tolist() == [0, 1, 2, 3]
+    scoped = bm25.search(index, ["law"], [np.array([3, 4, 5, 6])], 2)
     assert scoped.row.tolist() == [3, 4]
