@@ -26,7 +26,8 @@ ROOT = Path(__file__).resolve().parents[2]
 METRICS = (ROOT / "docs" / "metrics.md").read_text(encoding="utf-8")
 ARCHITECTURE = (ROOT / "docs" / "architecture.md").read_text(encoding="utf-8")
 OWN = (ROOT / "docs" / "your-own-corpus.md").read_text(encoding="utf-8")
-CONTRIBUTING = (ROOT / "CONTRIBUTING.md").read_text(encoding="utf-8")
+PAGES = sorted([*ROOT.glob("*.md"), *(ROOT / "docs").glob("*.md")])
+DEVELOPING = (ROOT / "docs" / "developing.md").read_text(encoding="utf-8")
 
 TENS = [(start, start + 100) for start in range(0, 1000, 100)]
 GAP = [piece for piece in TENS if piece[0] not in (100, 200)]
@@ -168,12 +169,13 @@ def test_every_table_and_column_is_in_the_architecture() -> None:
     assert stated == declared
 
 
-@pytest.mark.parametrize("text", [METRICS, ARCHITECTURE, OWN, CONTRIBUTING], ids=len)
-def test_what_is_linked_or_named_exists(text: str) -> None:
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
+def test_what_is_linked_or_named_exists(page: Path) -> None:
+    text = page.read_text(encoding="utf-8")
     linked = re.findall(r"\]\(([\w./-]+)\)", text)
     named = re.findall(r"warehouse/sql/\w+\.sql", text)
     for path in linked:
-        assert (ROOT / "docs" / path).exists() or (ROOT / path).exists(), path
+        assert (page.parent / path).exists(), path
     for path in named:
         assert (ROOT / path).is_file(), path
 
@@ -246,12 +248,17 @@ def test_messages_are_those_of_the_page(message: str, tmp_path: Path) -> None:
         assemble("own", *source.read())
 
 
-def test_the_contributed_chunker_works(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    module = re.search(r"```python\n(.*?)```", CONTRIBUTING, re.DOTALL)
-    assert module is not None
+def module_of(text: str, first_words: str) -> str:
+    """The code block of a page that starts with these words."""
+    found = [m for m in re.findall(r"```python\n(.*?)```", text, re.DOTALL) if first_words in m]
+    assert len(found) == 1
+    return found[0]
+
+
+def test_the_chunker_of_the_page_works(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     (tmp_path / "documented_package").mkdir()
     path = tmp_path / "documented_package" / "paragraph.py"
-    path.write_text(module.group(1), encoding="utf-8")
+    path.write_text(module_of(DEVELOPING, "One piece a paragraph"), encoding="utf-8")
     monkeypatch.syspath_prepend(str(tmp_path))
     settings = ChunkerSettings("own", "documented_package.paragraph", {"min_chars": 4})
     chunker = chunkers.load(settings, "docs.toml")
