@@ -67,7 +67,7 @@ def _said_of(check: str) -> str:
     """What a blocking check that has not passed is said to be."""
     evaluated = not check.endswith(NOT_EVALUATED)
     named = check.removesuffix(NOT_EVALUATED)
-    return f"blocking check {'failed' if evaluated else 'never evaluated'}: {named}"
+    return f"{'blocking check failed' if evaluated else 'check never evaluated'}: {named}"
 
 
 def changed_inputs(node: Node, records: Mapping[Key, Record]) -> list[str]:

@@ -54,7 +54,7 @@ SIZE = 5
 KEYS: list[Key] = [("g", f"s{i}") for i in range(SIZE)]
 MISSING = "never materialized"
 CODE = "its code, parameters or models changed"
-OURS_ALONE = ("its file", "blocking check failed", "blocking check never evaluated")
+OURS_ALONE = ("its file", "blocking check failed", "check never evaluated")
 
 
 @dataclass(frozen=True)
