@@ -19,9 +19,9 @@ import pyarrow as pa
 
 from spanbench_pipeline import encoding
 from spanbench_pipeline.assets import embeddings
-from spanbench_pipeline.assets.stage import Check, Outcome, Reader, Stage
+from spanbench_pipeline.assets.stage import Check, Outcome, Reader, Rows, Stage
 from spanbench_pipeline.experiment import DENSE, Configuration, Experiment, slug
-from spanbench_pipeline.measures import consistency, invariants
+from spanbench_pipeline.measures import consistency, invariants, list_lengths
 from spanbench_pipeline.project import Project
 from spanbench_pipeline.retrieval import dense, fusion, ranking, rerank
 from spanbench_pipeline.retrieval.lists import Lists
@@ -243,4 +243,37 @@ def _checks(experiment: Experiment, config: Configuration) -> tuple[Check, ...]:
                 reader.own(), reader.table("chunks", config.chunker)
             ),
         ),
+        *_lengths(experiment, config),
     )
+
+
+def _lengths(experiment: Experiment, config: Configuration) -> list[Check]:
+    """The check of the lists' lengths; none where a channel's is not known."""
+    if not list_lengths.KNOWN.issuperset(config.channels):
+        return []
+
+    def find(reader: Reader) -> Rows:
+        vectors: set[str] = set()
+        if config.encoder is not None:
+            key = embeddings.key(experiment, config.chunker, config.encoder)
+            stored = reader.stored(key).table
+            vectors.update(stored["chunk_id"].filter(stored["vector"].is_valid()).to_pylist())
+        return list_lengths.wrong_lengths(
+            reader.own(),
+            reader.table("queries"),
+            reader.table("documents"),
+            reader.table("chunks", config.chunker),
+            channels=config.channels,
+            vectors=vectors,
+            depth=experiment.depth,
+            doc_scope=config.doc_scope,
+            metadata_filters=config.metadata_filters,
+        )
+
+    return [
+        Check(
+            "lists_are_full",
+            f"Every list holds all that its channels find in scope, up to {experiment.depth}.",
+            find,
+        )
+    ]

@@ -15,6 +15,7 @@ import pyarrow as pa
 from spanbench_pipeline.experiment import LEVERS
 from spanbench_pipeline.measures import TOP
 from spanbench_pipeline.measures.invariants import TOLERANCE, Rows
+from spanbench_pipeline.measures.scoping import admitted
 
 
 def unordered_scores(rankings: pa.Table) -> Rows:
@@ -40,20 +41,15 @@ def outside_scope(
     metadata_filters: bool,
 ) -> Rows:
     """Ranked chunks of unknown queries, or of documents that the query's scope shuts out."""
-    asked = {row["query_id"]: row for row in queries.to_pylist()}
-    fields = documents.select(["doc_id", "metadata"]).to_pylist()
-    metadata = {row["doc_id"]: dict(row["metadata"]) for row in fields}
+    inside = admitted(
+        queries.to_pylist(), documents, doc_scope=doc_scope, metadata_filters=metadata_filters
+    )
     wrong: Rows = []
     for row in rankings.select(["config", "query_id", "rank", "chunk_id", "doc_id"]).to_pylist():
-        query = asked.get(row["query_id"])
-        if query is None:
+        if row["query_id"] not in inside:
             wrong.append(row | {"problem": "no such query"})
-        elif doc_scope and query["doc_id"] not in (None, row["doc_id"]):
-            wrong.append(row | {"problem": f"the query is about {query['doc_id']}"})
-        elif metadata_filters:
-            wanted = dict(query["filters"])
-            if not wanted.items() <= metadata[row["doc_id"]].items():
-                wrong.append(row | {"problem": f"the query's filters are {wanted}"})
+        elif row["doc_id"] not in inside[row["query_id"]]:
+            wrong.append(row | {"problem": "outside the query's scope"})
     return wrong
 
 

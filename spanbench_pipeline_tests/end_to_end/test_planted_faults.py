@@ -116,6 +116,12 @@ def repeated_chunk(table: pa.Table) -> pa.Table:
     return pa.Table.from_pylist(rows, table.schema)
 
 
+def cut_short(table: pa.Table) -> pa.Table:
+    """The first query's list loses its last chunk."""
+    last = table["query_id"].to_pylist().count(table["query_id"][0].as_py()) - 1
+    return without(last)(table)
+
+
 FAULTS = [
     Fault("source_archive", change("sha256", lambda _: "0" * 64), "hashes_equal_the_files"),
     Fault("documents", swap_texts, "texts_equal_their_hashes"),
@@ -151,6 +157,9 @@ FAULTS = [
     Fault("rankings/naive", repeated_chunk, "no_duplicate_chunks"),
     Fault("rankings/naive", without(0), "ranks_without_holes"),
     Fault("rankings/naive_bm25", change("rank", lambda n: n + 30), "ranks_without_holes"),
+    Fault("rankings/naive", cut_short, "lists_are_full"),
+    Fault("rankings/naive_bm25", cut_short, "lists_are_full"),
+    Fault("rankings/clause", lambda t: t.slice(0, 0), "lists_are_full"),
     Fault(
         "rankings/naive_bm25", change("start_char", lambda n: n + 1), "offsets_of_the_chunk_table"
     ),

@@ -1,0 +1,99 @@
+"""How long each ranking must be: a list that was cut short loses recall and looks sound.
+
+Counted here on another path than retrieval's own, so that a fault there is not repeated.
+"""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from spanbench_pipeline.measures.invariants import Rows
+from spanbench_pipeline.measures.scoping import admitted
+
+Bools = npt.NDArray[np.bool_]
+Bounds = tuple[int, int]
+
+KNOWN = frozenset({"dense", "bm25"})
+"""The channels whose lists have a length that follows from texts and vectors."""
+
+
+def wrong_lengths(
+    rankings: pa.Table,
+    queries: pa.Table,
+    documents: pa.Table,
+    chunks: pa.Table,
+    *,
+    channels: Sequence[str],
+    vectors: Collection[str],
+    depth: int,
+    doc_scope: bool,
+    metadata_filters: bool,
+) -> Rows:
+    """Queries whose list is shorter or longer than what is in their scope allows.
+
+    ``channels`` are of ``KNOWN``; ``vectors`` are the ids of the chunks that have one. A dense list
+    holds each chunk in scope with a vector, a BM25 list each that holds a word of the query, both
+    cut at ``depth``; a fused list at least the longer of them, at most both. A query without a
+    letter or digit may have no dense list.
+    """
+    found = Counter(rankings["query_id"].to_pylist())
+    doc_ids = documents["doc_id"].to_pylist()
+    doc_no = np.asarray(pc.index_in(chunks["doc_id"], pa.array(doc_ids)))
+    with_vector = np.array([c in vectors for c in chunks["chunk_id"].to_pylist()], dtype=bool)
+    asked = queries.to_pylist()
+    holding = _holding(asked, documents, chunks) if "bm25" in channels else {}
+    inside = admitted(asked, documents, doc_scope=doc_scope, metadata_filters=metadata_filters)
+    wrong: Rows = []
+    for query in asked:
+        scope = inside[query["query_id"]]
+        here = np.array([doc_id in scope for doc_id in doc_ids], dtype=bool)[doc_no]
+        bounds: list[Bounds] = []
+        if "dense" in channels:
+            bounds.append(_dense(query["query"], int((here & with_vector).sum())))
+        if "bm25" in channels:
+            n = int((here & holding[query["query_id"]]).sum())
+            bounds.append((n, n))
+        least = min(depth, max(low for low, _ in bounds))
+        most = min(depth, sum(min(depth, high) for _, high in bounds))
+        if not least <= found[query["query_id"]] <= most:
+            row = {"query_id": query["query_id"], "n_ranked": found[query["query_id"]]}
+            wrong.append(row | {"at_least": least, "at_most": most})
+    return wrong
+
+
+def _dense(text: str, n_chunks: int) -> Bounds:
+    return (n_chunks if any(c.isalnum() for c in text) else 0, n_chunks)
+
+
+def _holding(
+    asked: Iterable[Mapping[str, Any]], documents: pa.Table, chunks: pa.Table
+) -> dict[str, Bools]:
+    """Query -> whether each chunk holds one of its words, shape (n_chunks,)."""
+    words = {query["query_id"]: _words(query["query"]) for query in asked}
+    wanted = set().union(*words.values())
+    places: dict[str, list[int]] = {word: [] for word in wanted}
+    pairs = zip(documents["doc_id"].to_pylist(), documents["text"].to_pylist(), strict=True)
+    texts = dict(pairs)
+    columns = (chunks[c].to_pylist() for c in ("doc_id", "start_char", "end_char"))
+    for number, (doc_id, start, end) in enumerate(zip(*columns, strict=True)):
+        for word in wanted & _words(texts[doc_id][start:end]):
+            places[word].append(number)
+    found = {}
+    for query_id, of_query in words.items():
+        holds = np.zeros(chunks.num_rows, dtype=bool)
+        for word in of_query:
+            holds[places[word]] = True
+        found[query_id] = holds
+    return found
+
+
+def _words(text: str) -> set[str]:
+    return set(re.findall("[a-z0-9]+", text.lower()))
