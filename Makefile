@@ -6,9 +6,9 @@ BIN := .venv/bin
 run: .venv/installed
 	$(BIN)/spanbench run
 
-# A worker a core; a file's tests stay together, since they share what is slow to make.
+# A worker a core; neighbours stay together, since they share what is slow to make.
 test: .venv/installed-dev
-	$(BIN)/pytest --numprocesses auto --dist loadfile
+	$(BIN)/pytest --numprocesses auto --dist worksteal
 
 # Formatter, linter, types, import rules.
 check: .venv/installed-dev

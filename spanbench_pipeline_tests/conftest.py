@@ -6,6 +6,11 @@ import os
 from pathlib import Path
 
 import pytest
+from hypothesis import settings
+
+# Deadlines would measure the machine; in CI the cases are the same every time.
+settings.register_profile("spanbench", deadline=None, derandomize=bool(os.environ.get("CI")))
+settings.load_profile("spanbench")
 
 
 @pytest.fixture(scope="session")
