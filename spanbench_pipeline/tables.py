@@ -166,6 +166,23 @@ TABLES = _specs(
         ),
     ),
     TableSpec(
+        "candidates",
+        "the chunks that one channel finds for a query, best first",
+        ("corpus", "source", "query_id", "rank"),
+        (
+            _CORPUS,
+            Column("source", TEXT, "name of the list: chunker, channel, encoder and scope"),
+            Column("channel", TEXT, "what retrieved: dense, bm25, or a channel of one's own"),
+            _QUERY,
+            Column("rank", INT, "position in the list, from 1"),
+            _CHUNK,
+            _DOC,
+            _START,
+            _END,
+            Column("score", REAL, "what ordered the list"),
+        ),
+    ),
+    TableSpec(
         "rankings",
         "the chunks that a configuration returns for a query, best first",
         ("corpus", "config", "query_id", "rank"),

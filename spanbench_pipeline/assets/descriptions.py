@@ -13,6 +13,7 @@ STEPS = (
     "source",
     "chunks",
     "embeddings",
+    "candidates",
     "rankings",
     "query_metrics",
     "span_outcomes",
@@ -34,6 +35,8 @@ READING: dict[str, str] = {
     "are wanted where the chunker slides a window.",
     "embeddings": "A row is one chunk's vector. `n_tokens` is its length in word pieces: what "
     "lies beyond the encoder's limit is not in the vector.",
+    "candidates": "A row is one chunk in the list that one channel gives one query. "
+    "Configurations that ask it the same share it; fusion and reranking come later.",
     "rankings": "A row is one chunk in one query's list; rank 1 is the best. `dense_rank` and "
     "`bm25_rank` say where each retriever had it, a dash that it did not.",
     "query_metrics": "A row is one metric of one query, from 0 (worst) to 1. `k` is how far down "

@@ -9,6 +9,7 @@ from pathlib import Path
 
 from spanbench_pipeline import experiment as experiments
 from spanbench_pipeline.assets import (
+    candidates,
     chunks,
     embeddings,
     history,
@@ -75,6 +76,7 @@ def experiment_stages(experiment: Experiment, project: Project) -> list[Stage]:
         *sources.stages(experiment, project),
         *chunks.stages(experiment),
         *embeddings.stages(experiment, project),
+        *candidates.stages(experiment, project),
         *rankings.stages(experiment, project),
         *measures.stages(experiment),
         *summaries.stages(experiment),

@@ -1,31 +1,21 @@
 """rankings/<config>: the chunks that each configuration returns for each query.
 
-The strategies meet here: which channels, fusion and reranker a configuration uses is read off its
-settings, and only the modules of those count as its code.
+The lists of its channels come in; which fusion and which reranker order them is read off the
+configuration's settings, and only the modules of those count as its code.
 """
 
 from __future__ import annotations
 
-import importlib
-import os
-from collections.abc import Sequence
-from contextlib import nullcontext
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict
 from functools import partial
 from typing import Any
 
-import numpy as np
-import pyarrow as pa
-
-from spanbench_pipeline import encoding
-from spanbench_pipeline.assets import embeddings
-from spanbench_pipeline.assets.stage import Check, Outcome, Reader, Rows, Stage
-from spanbench_pipeline.experiment import DENSE, Configuration, Experiment, slug
-from spanbench_pipeline.measures import consistency, invariants, list_lengths
+from spanbench_pipeline.assets import candidates, embeddings
+from spanbench_pipeline.assets.stage import Check, Outcome, Reader, Stage
+from spanbench_pipeline.experiment import Configuration, Experiment
+from spanbench_pipeline.measures import consistency, invariants
 from spanbench_pipeline.project import Project
-from spanbench_pipeline.retrieval import dense, fusion, ranking, rerank
-from spanbench_pipeline.retrieval.lists import Lists
-from spanbench_pipeline.retrieval.scope import Scope, ScopedRows, scopes
+from spanbench_pipeline.retrieval import fusion, ranking, rerank
 from spanbench_pipeline.retrieval.texts import chunk_texts
 
 _ROOM = "spanbench_pipeline.retrieval"
@@ -38,47 +28,33 @@ def stages(experiment: Experiment, project: Project) -> list[Stage]:
 
 def _stage(experiment: Experiment, config: Configuration, project: Project) -> Stage:
     corpus = experiment.corpus
-    deps = [(corpus, "documents"), (corpus, "queries"), (corpus, "chunks", config.chunker)]
-    if config.encoder is not None:
-        deps.append(embeddings.key(experiment, config.chunker, config.encoder))
+    deps = [(corpus, "queries"), (corpus, "chunks", config.chunker)]
+    deps += candidates.keys(experiment, config)
+    if config.reranker is not None:
+        deps.append((corpus, "documents"))
     return Stage(
         key=(corpus, "rankings", config.slug),
         table="rankings",
         description=f"What the configuration {config.name} returns, {experiment.depth} deep.",
         compute=partial(_compute, experiment, config),
         deps=tuple(deps),
-        modules=_modules(experiment, config),
+        modules=_modules(config),
         params=_params(experiment, config, project),
-        libraries=_libraries(experiment, config),
+        libraries=embeddings.MODEL_LIBRARIES if config.reranker else (),
         checks=_checks(experiment, config),
         owns={"corpus": corpus, "config": config.name},
         tags={"corpus": corpus, "config": config.slug, "chunker": config.chunker},
     )
 
 
-def _modules(experiment: Experiment, config: Configuration) -> tuple[str, ...]:
+def _modules(config: Configuration) -> tuple[str, ...]:
     used = {
         "ranking": True,
-        "scope": True,
-        "texts": True,
-        "dense": config.uses_dense,
-        experiment.dense_engine: config.uses_dense,
-        **dict.fromkeys(_text_channels(config), True),
         "fusion": config.fusion is not None,
         "rerank": config.reranker is not None,
+        "texts": config.reranker is not None,
     }
-    encoder = ("spanbench_pipeline.encoding",) if config.uses_dense else ()
-    return tuple(f"{_ROOM}.{module}" for module, use in used.items() if use) + encoder
-
-
-def _text_channels(config: Configuration) -> list[str]:
-    return [channel for channel in config.channels if channel != DENSE]
-
-
-def _libraries(experiment: Experiment, config: Configuration) -> tuple[str, ...]:
-    engine = ("qdrant-client",) if experiment.dense_engine == "qdrant" else ()
-    model = embeddings.MODEL_LIBRARIES if config.uses_dense or config.reranker else ()
-    return model + (engine if config.uses_dense else ())
+    return tuple(f"{_ROOM}.{module}" for module, use in used.items() if use)
 
 
 def _params(experiment: Experiment, config: Configuration, project: Project) -> dict[str, Any]:
@@ -86,9 +62,6 @@ def _params(experiment: Experiment, config: Configuration, project: Project) -> 
     params = asdict(config) | {"depth": experiment.depth}
     if config.fusion is None:
         del params["rrf_k"]
-    if config.encoder is not None:
-        settings = experiment.encoders[config.encoder]
-        params["encoder"] = embeddings.model_params(settings, project)
     if config.reranker is not None:
         chosen = experiment.rerankers[config.reranker]
         params["reranker"] = embeddings.model_params(chosen, project)
@@ -97,21 +70,12 @@ def _params(experiment: Experiment, config: Configuration, project: Project) -> 
 
 def _compute(experiment: Experiment, config: Configuration, reader: Reader) -> Outcome:
     queries, chunks = reader.table("queries"), reader.table("chunks", config.chunker)
-    documents = reader.table("documents")
-    texts = chunk_texts(documents, chunks)
-    # The reranker first: where its weights are absent, nothing need be searched.
-    reorder = _reranker(experiment, config, reader.project, queries, texts)
-    asked = scopes(queries, doc_scope=config.doc_scope, metadata_filters=config.metadata_filters)
-    rows_in = ScopedRows(documents, chunks)
-    notes = _Notes()
-    lists: dict[str, Lists] = {}
-    if config.uses_dense:
-        lists[DENSE] = _dense(experiment, config, reader, asked, rows_in, notes)
-    for channel in _text_channels(config):
-        retrieve = importlib.import_module(f"{_ROOM}.{channel}").retrieve
-        allowed = [rows_in(scope) for scope in asked]
-        lists[channel], warnings = retrieve(texts, queries, allowed, experiment.depth)
-        notes.warnings += warnings
+    lists = {
+        source.channel: ranking.read_candidates(
+            reader.table(candidates.STAGE, source.slug), queries, chunks
+        )
+        for source in candidates.sources(config)
+    }
     fuse = None
     if config.fusion is not None:
         ids = chunks["chunk_id"].combine_chunks()
@@ -123,108 +87,30 @@ def _compute(experiment: Experiment, config: Configuration, reader: Reader) -> O
         chunks=chunks,
         channels=lists,
         fuse=fuse,
-        rerank=reorder,
+        rerank=_reranker(experiment, config, reader),
     )
-    return Outcome(table, notes.facts, tuple(notes.warnings))
-
-
-@dataclass
-class _Notes:
-    """What is to be said of a ranking beside its rows."""
-
-    facts: dict[str, Any] = field(default_factory=dict)
-    warnings: list[str] = field(default_factory=list)
-
-
-def _dense(
-    experiment: Experiment,
-    config: Configuration,
-    reader: Reader,
-    asked: Sequence[Scope],
-    rows_in: ScopedRows,
-    notes: _Notes,
-) -> Lists:
-    """The dense lists; query texts are encoded through the same cache as chunks."""
-    encoder = experiment.encoders[config.encoder or ""]
-    chunks, queries = reader.table("chunks", config.chunker), reader.table("queries")
-    stored = reader.stored(embeddings.key(experiment, config.chunker, encoder.name)).table
-    vectors = dense.chunk_vectors(chunks, stored)
-    encoded = encoding.encode(
-        queries["query"].to_pylist(),
-        encoder,
-        models=reader.project.models,
-        cache=reader.project.vectors,
-        names=queries["query_id"].to_pylist(),
-    )
-    notes.facts["texts encoded now"] = encoded.n_new
-    silent = np.flatnonzero(~encoded.usable)
-    notes.warnings += [
-        f"query {queries['query_id'][i].as_py()} has no word piece: its dense list is empty"
-        for i in silent.tolist()
-    ]
-    with _engine(experiment, config, reader, vectors, rows_in) as engine:
-        return dense.search(
-            engine, vectors, dense.Vectors(encoded.vectors, encoded.usable), asked, experiment.depth
-        )
-
-
-def _engine(
-    experiment: Experiment,
-    config: Configuration,
-    reader: Reader,
-    vectors: dense.Vectors,
-    rows_in: ScopedRows,
-) -> Any:
-    """The engine that the experiment names, as a context manager."""
-    if experiment.dense_engine == "exact":
-        from spanbench_pipeline.retrieval.exact import ExactEngine
-
-        return nullcontext(ExactEngine(vectors, rows_in))
-    from spanbench_pipeline.retrieval.qdrant import open_engine
-
-    return open_engine(
-        os.environ.get("QDRANT_URL") or ":memory:",
-        corpus=experiment.corpus,
-        chunker=config.chunker,
-        encoder=slug(config.encoder or ""),
-        vectors=vectors,
-        chunks=reader.table("chunks", config.chunker),
-        documents=reader.table("documents"),
-    )
+    return Outcome(table)
 
 
 def _reranker(
-    experiment: Experiment,
-    config: Configuration,
-    project: Project,
-    queries: pa.Table,
-    texts: Sequence[str],
+    experiment: Experiment, config: Configuration, reader: Reader
 ) -> ranking.Rerank | None:
     """The configuration's reranker over rows of the tables; None where it has none."""
     if config.reranker is None:
         return None
-    model = rerank.load(experiment.rerankers[config.reranker], project.models)
-    asked = queries["query"].to_pylist()
+    model = rerank.load(experiment.rerankers[config.reranker], reader.project.models)
+    texts = chunk_texts(reader.table("documents"), reader.table("chunks", config.chunker))
+    asked = reader.table("queries")["query"].to_pylist()
     return lambda query, rows: rerank.score_pairs(asked[query], [texts[r] for r in rows], model)
 
 
 def _checks(experiment: Experiment, config: Configuration) -> tuple[Check, ...]:
+    lists = [source.slug for source in candidates.sources(config)]
     return (
         Check(
             "scores_in_order",
             "Every score is finite, and none is higher than the one ranked before it.",
             lambda reader: consistency.unordered_scores(reader.own()),
-        ),
-        Check(
-            "inside_scope",
-            "Every ranked chunk is of a query of the corpus and inside that query's scope.",
-            lambda reader: consistency.outside_scope(
-                reader.own(),
-                reader.table("queries"),
-                reader.table("documents"),
-                doc_scope=config.doc_scope,
-                metadata_filters=config.metadata_filters,
-            ),
         ),
         Check(
             "no_duplicate_chunks",
@@ -243,37 +129,14 @@ def _checks(experiment: Experiment, config: Configuration) -> tuple[Check, ...]:
                 reader.own(), reader.table("chunks", config.chunker)
             ),
         ),
-        *_lengths(experiment, config),
-    )
-
-
-def _lengths(experiment: Experiment, config: Configuration) -> list[Check]:
-    """The check of the lists' lengths; none where a channel's is not known."""
-    if not list_lengths.KNOWN.issuperset(config.channels):
-        return []
-
-    def find(reader: Reader) -> Rows:
-        vectors: set[str] = set()
-        if config.encoder is not None:
-            key = embeddings.key(experiment, config.chunker, config.encoder)
-            stored = reader.stored(key).table
-            vectors.update(stored["chunk_id"].filter(stored["vector"].is_valid()).to_pylist())
-        return list_lengths.wrong_lengths(
-            reader.own(),
-            reader.table("queries"),
-            reader.table("documents"),
-            reader.table("chunks", config.chunker),
-            channels=config.channels,
-            vectors=vectors,
-            depth=experiment.depth,
-            doc_scope=config.doc_scope,
-            metadata_filters=config.metadata_filters,
-        )
-
-    return [
         Check(
-            "lists_are_full",
-            f"Every list holds all that its channels find in scope, up to {experiment.depth}.",
-            find,
-        )
-    ]
+            "made_of_its_candidates",
+            "Every ranked chunk stands in a list of the configuration's channels, at the rank that "
+            f"is stated, and no chunk of them is lost above rank {experiment.depth}.",
+            lambda reader: consistency.unlike_candidates(
+                reader.own(),
+                [reader.table(candidates.STAGE, name) for name in lists],
+                experiment.depth,
+            ),
+        ),
+    )

@@ -12,7 +12,7 @@ from typing import Any
 import pyarrow as pa
 
 from spanbench_pipeline import __version__, tables, warehouse
-from spanbench_pipeline.assets import embeddings
+from spanbench_pipeline.assets import candidates, embeddings
 from spanbench_pipeline.assets.stage import Check, Option, Outcome, Reader, Rows, Stage
 from spanbench_pipeline.corpora.source import open_source
 from spanbench_pipeline.errors import InputError
@@ -46,6 +46,8 @@ def stages(experiment: Experiment, project: Project) -> list[Stage]:
     deps: list[Key] = [(corpus, "source_archive"), *((corpus, name) for name in SINGLE)]
     deps += [(corpus, "chunks", chunker) for chunker in experiment.chunkers]
     deps += [(corpus, t, c.slug) for c in experiment.configurations for t in PER_CONFIG]
+    lists = [key for c in experiment.configurations for key in candidates.keys(experiment, c)]
+    deps += dict.fromkeys(lists)  # some share a list
     models = {s.name: embeddings.model_params(s, project) for s in _models(experiment)}
     provenance = {**open_source(experiment, project).drawn(), **_provenance(experiment, models)}
     return [
@@ -172,6 +174,12 @@ def _inputs(
         chunks=reader.all("chunks"),
         backlog=found,
         provenance=provenance,
+        candidates={
+            config.name: pa.concat_tables(
+                reader.table(*key[1:]) for key in candidates.keys(experiment, config)
+            )
+            for config in experiment.configurations
+        },
     )
 
 

@@ -7,14 +7,15 @@ from __future__ import annotations
 
 import json
 import math
-from collections import defaultdict
+from collections import Counter, defaultdict
+from collections.abc import Sequence
 from typing import Any
 
 import pyarrow as pa
 
 from spanbench_pipeline.experiment import LEVERS
 from spanbench_pipeline.measures import TOP
-from spanbench_pipeline.measures.invariants import TOLERANCE, Rows
+from spanbench_pipeline.measures.invariants import TOLERANCE, Rows, list_name
 from spanbench_pipeline.measures.scoping import admitted
 
 
@@ -22,10 +23,10 @@ def unordered_scores(rankings: pa.Table) -> Rows:
     """Ranked chunks with a higher score than the one before them, or with none."""
     wrong: Rows = []
     last: dict[tuple[str, str], float] = {}
-    order = ["config", "query_id", "rank"]
+    order = [list_name(rankings), "query_id", "rank"]
     ranked = rankings.select([*order, "chunk_id", "score"])
     for row in ranked.sort_by([(column, "ascending") for column in order]).to_pylist():
-        key = (row["config"], row["query_id"])
+        key = (row[order[0]], row["query_id"])
         if not math.isfinite(row["score"]) or row["score"] > last.get(key, math.inf):
             wrong.append(row)
         last[key] = row["score"]
@@ -45,11 +46,42 @@ def outside_scope(
         queries.to_pylist(), documents, doc_scope=doc_scope, metadata_filters=metadata_filters
     )
     wrong: Rows = []
-    for row in rankings.select(["config", "query_id", "rank", "chunk_id", "doc_id"]).to_pylist():
+    for row in rankings.select(["query_id", "rank", "chunk_id", "doc_id"]).to_pylist():
         if row["query_id"] not in inside:
             wrong.append(row | {"problem": "no such query"})
         elif row["doc_id"] not in inside[row["query_id"]]:
             wrong.append(row | {"problem": "outside the query's scope"})
+    return wrong
+
+
+def unlike_candidates(rankings: pa.Table, lists: Sequence[pa.Table], depth: int) -> Rows:
+    """Ranked chunks that stand in no list, or at another rank than stated; rankings cut short.
+
+    ``lists`` are the ``candidates`` of the configuration's channels. A ranking holds as many of
+    their distinct chunks as fit into ``depth``. Only ``dense`` and ``bm25`` have a column that
+    states their rank.
+    """
+    stated: dict[str, dict[tuple[str, str], int]] = {}
+    for table in lists:
+        for row in table.select(["channel", "query_id", "chunk_id", "rank"]).to_pylist():
+            place = (row["query_id"], row["chunk_id"])
+            stated.setdefault(row["channel"], {})[place] = row["rank"]
+    union = set().union(*stated.values())
+    wrong: Rows = []
+    found: Counter[str] = Counter()
+    columns = ["query_id", "rank", "chunk_id", "dense_rank", "bm25_rank"]
+    for row in rankings.select(columns).to_pylist():
+        place = (row["query_id"], row["chunk_id"])
+        found[row["query_id"]] += 1
+        ranks = [stated.get(channel, {}).get(place) for channel in ("dense", "bm25")]
+        if place not in union or ranks != [row["dense_rank"], row["bm25_rank"]]:
+            wrong.append(row | {"dense_list": ranks[0], "bm25_list": ranks[1]})
+    to_rank = Counter(query for query, _ in union)
+    wrong += [
+        {"query_id": query, "n_ranked": found[query], "n_to_rank": min(depth, n)}
+        for query, n in sorted(to_rank.items())
+        if found[query] != min(depth, n)
+    ]
     return wrong
 
 

@@ -78,9 +78,14 @@ def untiled_documents(chunks: pa.Table, documents: pa.Table) -> Rows:
     ]
 
 
+def list_name(lists: pa.Table) -> str:
+    """The column that says whose list it is: ``config`` in rankings, ``source`` in candidates."""
+    return "config" if "config" in lists.column_names else "source"
+
+
 def repeated_chunks(rankings: pa.Table) -> Rows:
     """Chunks that a list holds more than once, and how often."""
-    key = ["corpus", "config", "query_id", "chunk_id"]
+    key = ["corpus", list_name(rankings), "query_id", "chunk_id"]
     counted = rankings.select(key).group_by(key).aggregate([([], "count_all")])
     counted = counted.rename_columns([*key, "times"])
     return _offending(counted, pc.equal(counted["times"], 1), *key)
@@ -88,7 +93,7 @@ def repeated_chunks(rankings: pa.Table) -> Rows:
 
 def wrong_ranks(rankings: pa.Table, depth: int) -> Rows:
     """Lists whose ranks are not 1, 2, ..., n with n at most ``depth``."""
-    key = ["corpus", "config", "query_id"]
+    key = ["corpus", list_name(rankings), "query_id"]
     counted = rankings.group_by(key).aggregate(
         [("rank", "min"), ("rank", "max"), ("rank", "count_distinct"), ([], "count_all")]
     )
@@ -103,14 +108,15 @@ def wrong_ranks(rankings: pa.Table, depth: int) -> Rows:
 def wrong_ranking_offsets(rankings: pa.Table, chunks: pa.Table) -> Rows:
     """Ranked chunks that do not exist, or that the ranking places elsewhere than they are."""
     place = ["doc_id", "start_char", "end_char"]
-    stated = rankings.select(["config", "query_id", "rank", "chunk_id", *place])
+    which = list_name(rankings)
+    stated = rankings.select([which, "query_id", "rank", "chunk_id", *place])
     true = chunks.select(["chunk_id", *place]).rename_columns(
         ["chunk_id", *(f"chunk_{column}" for column in place)]
     )
     joined = stated.join(true, "chunk_id")
     same = [pc.equal(joined[column], joined[f"chunk_{column}"]) for column in place]
     holds = pc.fill_null(pc.and_(pc.and_(same[0], same[1]), same[2]), False)
-    return _offending(joined, holds, "config", "query_id", "rank")
+    return _offending(joined, holds, which, "query_id", "rank")
 
 
 def metrics_out_of_range(metrics: pa.Table) -> Rows:

@@ -1,4 +1,4 @@
-"""How long each ranking must be: a list that was cut short loses recall and looks sound.
+"""How long each list must be: one that was cut short loses recall and looks sound.
 
 Counted here on another path than retrieval's own, so that a fault there is not repeated.
 """
@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping
 from typing import Any
 
 import numpy as np
@@ -19,19 +19,18 @@ from spanbench_pipeline.measures.invariants import Rows
 from spanbench_pipeline.measures.scoping import admitted
 
 Bools = npt.NDArray[np.bool_]
-Bounds = tuple[int, int]
 
 KNOWN = frozenset({"dense", "bm25"})
 """The channels whose lists have a length that follows from texts and vectors."""
 
 
 def wrong_lengths(
-    rankings: pa.Table,
+    candidates: pa.Table,
     queries: pa.Table,
     documents: pa.Table,
     chunks: pa.Table,
     *,
-    channels: Sequence[str],
+    channel: str,
     vectors: Collection[str],
     depth: int,
     doc_scope: bool,
@@ -39,38 +38,30 @@ def wrong_lengths(
 ) -> Rows:
     """Queries whose list is shorter or longer than what is in their scope allows.
 
-    ``channels`` are of ``KNOWN``; ``vectors`` are the ids of the chunks that have one. A dense list
-    holds each chunk in scope with a vector, a BM25 list each that holds a word of the query, both
-    cut at ``depth``; a fused list at least the longer of them, at most both. A query without a
-    letter or digit may have no dense list.
+    ``channel`` is one of ``KNOWN``; ``vectors`` are the ids of the chunks that have one. A dense
+    list holds each chunk in scope with a vector, a BM25 list each that holds a word of the query,
+    both cut at ``depth``. A query without a letter or digit may have no dense list.
     """
-    found = Counter(rankings["query_id"].to_pylist())
+    found = Counter(candidates["query_id"].to_pylist())
     doc_ids = documents["doc_id"].to_pylist()
     doc_no = np.asarray(pc.index_in(chunks["doc_id"], pa.array(doc_ids)))
-    with_vector = np.array([c in vectors for c in chunks["chunk_id"].to_pylist()], dtype=bool)
     asked = queries.to_pylist()
-    holding = _holding(asked, documents, chunks) if "bm25" in channels else {}
+    if channel == "dense":
+        with_vector = np.array([c in vectors for c in chunks["chunk_id"].to_pylist()], dtype=bool)
+        findable = {query["query_id"]: with_vector for query in asked}
+    else:
+        findable = _holding(asked, documents, chunks)
     inside = admitted(asked, documents, doc_scope=doc_scope, metadata_filters=metadata_filters)
     wrong: Rows = []
     for query in asked:
-        scope = inside[query["query_id"]]
+        query_id, text = query["query_id"], query["query"]
+        scope = inside[query_id]
         here = np.array([doc_id in scope for doc_id in doc_ids], dtype=bool)[doc_no]
-        bounds: list[Bounds] = []
-        if "dense" in channels:
-            bounds.append(_dense(query["query"], int((here & with_vector).sum())))
-        if "bm25" in channels:
-            n = int((here & holding[query["query_id"]]).sum())
-            bounds.append((n, n))
-        least = min(depth, max(low for low, _ in bounds))
-        most = min(depth, sum(min(depth, high) for _, high in bounds))
-        if not least <= found[query["query_id"]] <= most:
-            row = {"query_id": query["query_id"], "n_ranked": found[query["query_id"]]}
-            wrong.append(row | {"at_least": least, "at_most": most})
+        most = min(depth, int((here & findable[query_id]).sum()))
+        silent = channel == "dense" and not any(c.isalnum() for c in text)
+        if found[query_id] != most and not (silent and not found[query_id]):
+            wrong.append({"query_id": query_id, "n_listed": found[query_id], "n_to_find": most})
     return wrong
-
-
-def _dense(text: str, n_chunks: int) -> Bounds:
-    return (n_chunks if any(c.isalnum() for c in text) else 0, n_chunks)
 
 
 def _holding(

@@ -8,6 +8,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
+import pyarrow as pa
 import pyarrow.compute as pc
 
 from spanbench_pipeline.errors import NotMeasured
@@ -17,7 +18,8 @@ from spanbench_pipeline.reports.inputs import MEASURED, ReportInputs, metric_nam
 
 Row = dict[str, Any]
 
-_CHANNELS = {"dense": "dense_rank", "bm25": "bm25_rank"}
+_RANKS = {"dense": "dense_rank", "bm25": "bm25_rank"}
+"""The channels whose rank a line states, and as what."""
 _ASKED = ("query_id", "query", "clause_type", "doc_id")
 # JSON leaves these bare, yet many readers of lines would break a line at them.
 _LINE_BREAKS = str.maketrans({c: f"\\u{ord(c):04x}" for c in "\x85\u2028\u2029"})
@@ -35,9 +37,9 @@ def audit(inputs: ReportInputs, config: str) -> Audit:
     """The audit files of one configuration, in the order of the query ids.
 
     A query's line holds its text, metrics, ranked chunk ids, every relevant chunk with the ranks
-    each retriever gave it (null: not in the ranking, or not in that retriever's list), and the gold
-    spans under 50 % with their text. A label's line holds label, lever and evidence. Raises
-    NotMeasured for a configuration that did not run.
+    each channel gave it (null: not in the ranking, or not in that channel's list), whether or not
+    it came through fusion, and the gold spans under 50 % with their text. A label's line holds
+    label, lever and evidence. Raises NotMeasured for a configuration that did not run.
     """
     row = rows_of(inputs.configs, config=config)[0]
     if row["state"] != MEASURED:
@@ -46,7 +48,7 @@ def audit(inputs: ReportInputs, config: str) -> Audit:
     ranked = _by_query(rows_of(inputs.rankings, config=config))
     missed = missed_spans(inputs, config)
     relevant = _relevant_chunks(inputs, row["chunker"])
-    fused = row["retriever"] == "hybrid"
+    listed = _listed(inputs.candidates[config])
     lines = [
         {
             "corpus": query["corpus"],
@@ -58,7 +60,9 @@ def audit(inputs: ReportInputs, config: str) -> Audit:
             },
             "ranking": [chunk["chunk_id"] for chunk in ranked[query["query_id"]]],
             "relevant_chunks": _surfaced(
-                relevant[query["query_id"]], ranked[query["query_id"]], fused
+                relevant[query["query_id"]],
+                ranked[query["query_id"]],
+                listed.get(query["query_id"], {}),
             ),
             "missed_spans": missed.get(query["query_id"], []),
         }
@@ -95,20 +99,32 @@ def _relevant_chunks(inputs: ReportInputs, chunker: str) -> dict[str, list[str]]
     return found
 
 
-def _surfaced(relevant: Iterable[str], ranked: Iterable[Row], fused: bool) -> list[Row]:
-    """Each relevant chunk with its ranks, and the retrievers whose list it was in.
+def _listed(candidates: pa.Table) -> dict[str, dict[str, dict[str, int]]]:
+    """Query -> chunk -> channel -> the rank it has in that channel's list."""
+    found: dict[str, dict[str, dict[str, int]]] = defaultdict(lambda: defaultdict(dict))
+    for row in candidates.to_pylist():
+        found[row["query_id"]][row["chunk_id"]][row["channel"]] = row["rank"]
+    return found
 
-    A chunk that a fused list lost at its depth stood in some retriever's list all the same, and
-    which one is not kept: then the retrievers are null, not none.
-    """
+
+def _surfaced(
+    relevant: Iterable[str], ranked: Iterable[Row], listed: Mapping[str, Mapping[str, int]]
+) -> list[Row]:
+    """Each relevant chunk with its ranks, and the channels whose list it was in."""
     rank_of = {row["chunk_id"]: row for row in ranked}
     lines = []
     for chunk in relevant:
         row: Mapping[str, Any] = rank_of.get(chunk, {})
-        by = [name for name, rank in _CHANNELS.items() if row.get(rank) is not None]
-        known = row or not fused
-        ranks = {key: row.get(key) for key in ("rank", *_CHANNELS.values(), "fused_rank")}
-        lines.append({"chunk_id": chunk, "surfaced_by": by if known else None, **ranks})
+        by = listed.get(chunk, {})
+        lines.append(
+            {
+                "chunk_id": chunk,
+                "surfaced_by": sorted(by),
+                "rank": row.get("rank"),
+                **{column: by.get(channel) for channel, column in _RANKS.items()},
+                "fused_rank": row.get("fused_rank"),
+            }
+        )
     return lines
 
 

@@ -40,6 +40,8 @@ class ReportInputs:
     configs: pa.Table
     backlog: Backlog | None
     provenance: Mapping[str, str]
+    candidates: Mapping[str, pa.Table]
+    """Configuration -> the ``candidates`` of all its channels."""
 
     def states(self) -> dict[str, str]:
         """Configuration -> ``measured`` or ``not measured: why``."""

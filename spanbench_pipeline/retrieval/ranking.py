@@ -11,6 +11,7 @@ from typing import Any
 
 import numpy as np
 import pyarrow as pa
+import pyarrow.compute as pc
 
 from spanbench_pipeline import tables
 from spanbench_pipeline.retrieval.lists import Floats, Ints, Lists, collect
@@ -18,6 +19,46 @@ from spanbench_pipeline.retrieval.lists import Floats, Ints, Lists, collect
 Fuse = Callable[[Lists, Lists], Lists]
 Rerank = Callable[[int, Ints], Any]
 """(row of the queries table, rows of the chunks table) -> a finite score a chunk, best highest."""
+
+
+_COPIED = ("chunk_id", "doc_id", "start_char", "end_char")
+
+
+def candidates(
+    lists: Lists, *, corpus: str, source: str, channel: str, queries: pa.Table, chunks: pa.Table
+) -> pa.Table:
+    """The ``candidates`` table of one channel's lists."""
+    row = pa.array(lists.row)
+    columns = {
+        "corpus": [corpus] * len(row),
+        "source": [source] * len(row),
+        "channel": [channel] * len(row),
+        "query_id": queries["query_id"].take(pa.array(lists.query)),
+        "rank": lists.rank,
+        "score": lists.score,
+    }
+    return tables.from_columns("candidates", columns | {c: chunks[c].take(row) for c in _COPIED})
+
+
+def read_candidates(table: pa.Table, queries: pa.Table, chunks: pa.Table) -> Lists:
+    """The lists of a ``candidates`` table, by the rows of the two tables that it was made from.
+
+    Raises ValueError where it names a query or a chunk that is in neither.
+    """
+    query = _rows(table["query_id"], queries["query_id"])
+    row = _rows(table["chunk_id"], chunks["chunk_id"])
+    order = np.lexsort((table["rank"].to_numpy(), query))
+    rank, score = table["rank"].to_numpy()[order], table["score"].to_numpy()[order]
+    return Lists(query[order], rank, row[order], score)
+
+
+def _rows(values: pa.ChunkedArray, among: pa.ChunkedArray) -> Ints:
+    found = pc.index_in(values, value_set=among.combine_chunks())
+    if found.null_count:
+        unknown = values.filter(pc.is_null(found))[0].as_py()
+        raise ValueError(f"candidates name {unknown!r}, which is in no table")
+    rows: Ints = found.to_numpy().astype(np.int64)
+    return rows
 
 
 def rank(
@@ -52,8 +93,7 @@ def rank(
         "bm25_rank": _ranks(channels.get("bm25"), final),
         "fused_rank": _ranks(fused, final),
     }
-    copied = ("chunk_id", "doc_id", "start_char", "end_char")
-    return tables.from_columns("rankings", columns | {c: chunks[c].take(row) for c in copied})
+    return tables.from_columns("rankings", columns | {c: chunks[c].take(row) for c in _COPIED})
 
 
 def reordered(lists: Lists, rerank: Rerank) -> Lists:

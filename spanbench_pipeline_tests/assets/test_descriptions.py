@@ -24,7 +24,9 @@ def test_a_description_says_what_it_is_how_to_read_it_and_where_it_stands():
     said = descriptions.describe(stage("c", "rankings", "x", table="rankings")).split("\n\n")
     assert said[0] == "What it is."
     assert said[1] == descriptions.READING["rankings"]
-    assert said[2].startswith("Step 4 of 8: source → chunks → embeddings → **rankings** → ")
+    assert said[2].startswith(
+        "Step 5 of 9: source → chunks → embeddings → candidates → **rankings** → "
+    )
 
 
 def test_a_choice_names_its_values_and_its_default():

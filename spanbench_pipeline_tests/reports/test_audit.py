@@ -44,13 +44,13 @@ def test_a_line_a_query_with_all_that_decides_its_figures() -> None:
         "ranking": ["a:halves:0", "a:halves:2"],
         "relevant_chunks": [
             chunk("a:halves:0", ["bm25"], 1, None, 1),
-            chunk("a:halves:1", None, None, None, None),
+            chunk("a:halves:1", [], None, None, None),
         ],
         "missed_spans": [],
     }
     assert second["relevant_chunks"] == [
-        chunk(f"{tiny.B}:halves:0", ["dense", "bm25"], 1, 1, 1),
-        chunk(f"{tiny.B}:halves:1", ["dense", "bm25"], 2, 2, 2),
+        chunk(f"{tiny.B}:halves:0", ["bm25", "dense"], 1, 1, 1),
+        chunk(f"{tiny.B}:halves:1", ["bm25", "dense"], 2, 2, 2),
     ]
     assert third["missed_spans"] == [
         {"span_no": 0, "doc_id": "a", "start_char": 150, "end_char": 170, "covered_chars": 0}
@@ -85,20 +85,26 @@ def test_a_span_with_exactly_half_of_its_characters_is_not_missed() -> None:
 def test_an_empty_list_is_a_line_all_the_same() -> None:
     given = tiny.inputs()
     kept = [row for row in given.rankings.to_pylist() if row["query_id"] != "q2"]
-    found = lines(
-        audit(replace(given, rankings=tables.from_rows("rankings", kept)), "halves").queries
+    without = replace(
+        given,
+        rankings=tables.from_rows("rankings", kept),
+        candidates={"halves": tables.empty("candidates")},
     )
+    found = lines(audit(without, "halves").queries)
     assert [line["query_id"] for line in found] == ["q1", "q2", "q3"]
     assert found[1]["ranking"] == []
     assert [c["surfaced_by"] for c in found[1]["relevant_chunks"]] == [[], []]
 
 
-def test_what_a_fused_list_lost_was_surfaced_by_nobody_knows_whom() -> None:
+def test_what_a_fused_list_lost_is_told_by_the_channels_lists() -> None:
     given = tiny.inputs()
     kept = [row for row in given.rankings.to_pylist() if row["query_id"] != "q2"]
     shorter = replace(given, rankings=tables.from_rows("rankings", kept))
     lost = lines(audit(shorter, "halves + hybrid").queries)[1]["relevant_chunks"]
-    assert [c["surfaced_by"] for c in lost] == [None, None]
+    assert lost == [
+        chunk(f"{tiny.B}:halves:0", ["bm25", "dense"], None, 1, 1),
+        chunk(f"{tiny.B}:halves:1", ["bm25", "dense"], None, 2, 2),
+    ]
 
 
 def test_a_line_stays_one_line_whatever_the_text_holds() -> None:

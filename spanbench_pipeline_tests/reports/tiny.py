@@ -73,6 +73,7 @@ EXPERIMENT = Experiment(
     ),
     baseline="halves",
 )
+NAMES = [c.name for c in EXPERIMENT.configurations]
 
 
 def inputs(baseline: str | None = "halves") -> ReportInputs:
@@ -122,6 +123,7 @@ def inputs(baseline: str | None = "halves") -> ReportInputs:
         configs=_configs(),
         backlog=backlog(EXPERIMENT, labels, pairs, means, baseline) if baseline else None,
         provenance={"spanbench": "0.1.0", "weights of e": "sha256 `1|2`"},
+        candidates={name: _candidates(rankings.get(name)) for name in NAMES},
         **measured,
     )
 
@@ -135,6 +137,19 @@ def _chunks() -> pa.Table:
             for doc, n in CHUNKS
         ],
     )
+
+
+def _candidates(ranked: pa.Table | None) -> pa.Table:
+    """The lists that a ranking came from, were nothing lost on the way."""
+    rows = [
+        {key: row[key] for key in ("corpus", "query_id", "chunk_id", "doc_id")}
+        | {"start_char": row["start_char"], "end_char": row["end_char"], "score": row["score"]}
+        | {"source": f"halves_{channel}", "channel": channel, "rank": row[f"{channel}_rank"]}
+        for channel in ("dense", "bm25")
+        for row in (ranked.to_pylist() if ranked else [])
+        if row[f"{channel}_rank"] is not None
+    ]
+    return tables.from_rows("candidates", rows)
 
 
 def _rankings(name: str) -> pa.Table:

@@ -1,0 +1,268 @@
+"""candidates/<list>: what one channel finds for each query, before anything is fused or reranked.
+
+Configurations that ask the same channel the same question share its list, so that it is made once,
+and a change of what comes behind it (a fusion's constant, a reranker) retrieves nothing again.
+"""
+
+from __future__ import annotations
+
+import importlib
+import os
+from contextlib import nullcontext
+from dataclasses import asdict, dataclass
+from functools import partial
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+
+from spanbench_pipeline import encoding
+from spanbench_pipeline.assets import embeddings
+from spanbench_pipeline.assets.stage import Check, Outcome, Reader, Rows, Stage
+from spanbench_pipeline.errors import InputError
+from spanbench_pipeline.experiment import DENSE, Configuration, Experiment, slug
+from spanbench_pipeline.freshness import Key
+from spanbench_pipeline.measures import consistency, invariants, list_lengths
+from spanbench_pipeline.project import Project
+from spanbench_pipeline.retrieval import dense, ranking
+from spanbench_pipeline.retrieval.lists import Lists
+from spanbench_pipeline.retrieval.scope import ScopedRows, scopes
+from spanbench_pipeline.retrieval.texts import chunk_texts
+
+STAGE = "candidates"
+_ROOM = "spanbench_pipeline.retrieval"
+
+
+@dataclass(frozen=True)
+class Source:
+    """A channel with everything that decides its lists, but for the experiment's depth."""
+
+    channel: str
+    chunker: str
+    encoder: str | None
+    doc_scope: bool
+    metadata_filters: bool
+
+    @property
+    def slug(self) -> str:
+        """Its name in keys and files: ``clause_bm25``, ``clause_dense_minilm_unscoped``."""
+        parts = [self.chunker, self.channel, slug(self.encoder or "")]
+        parts += ["" if self.doc_scope else "unscoped", "filtered" * self.metadata_filters]
+        return "_".join(part for part in parts if part)
+
+
+def sources(config: Configuration) -> list[Source]:
+    """What a configuration's lists come from, in the order of its channels."""
+    return [
+        Source(
+            channel,
+            config.chunker,
+            config.encoder if channel == DENSE else None,
+            config.doc_scope,
+            config.metadata_filters,
+        )
+        for channel in config.channels
+    ]
+
+
+def keys(experiment: Experiment, config: Configuration) -> list[Key]:
+    """The keys of a configuration's lists, in the order of its channels."""
+    return [(experiment.corpus, STAGE, source.slug) for source in sources(config)]
+
+
+def stages(experiment: Experiment, project: Project) -> list[Stage]:
+    """One stage for each list that some configuration uses."""
+    found: dict[str, Source] = {}
+    for config in experiment.configurations:
+        for source in sources(config):
+            if found.setdefault(source.slug, source) != source:
+                raise InputError(
+                    f"{experiment.path}: two lists have one short name, {source.slug!r}; rename a "
+                    "chunker or an encoder"
+                )
+    return [_stage(experiment, source, project) for source in found.values()]
+
+
+def _stage(experiment: Experiment, source: Source, project: Project) -> Stage:
+    corpus = experiment.corpus
+    deps: list[Key] = [(corpus, name) for name in ("documents", "queries")]
+    deps.append((corpus, "chunks", source.chunker))
+    if source.encoder is not None:
+        deps.append(embeddings.key(experiment, source.chunker, source.encoder))
+    return Stage(
+        key=(corpus, STAGE, source.slug),
+        table="candidates",
+        description=f"What {source.channel} finds among the chunks of {source.chunker}, "
+        f"{experiment.depth} deep.",
+        compute=partial(_dense if source.channel == DENSE else _of_texts, experiment, source),
+        deps=tuple(deps),
+        modules=_modules(experiment, source),
+        params=_params(experiment, source, project),
+        libraries=_libraries(experiment, source),
+        checks=_checks(experiment, source),
+        owns={"corpus": corpus, "source": source.slug, "channel": source.channel},
+        tags={"corpus": corpus, "chunker": source.chunker},
+    )
+
+
+def _modules(experiment: Experiment, source: Source) -> tuple[str, ...]:
+    used = ["ranking", "scope", "texts", source.channel]
+    if source.channel == DENSE:
+        used.append(experiment.dense_engine)
+    encoder = ("spanbench_pipeline.encoding",) if source.channel == DENSE else ()
+    return tuple(f"{_ROOM}.{module}" for module in used) + encoder
+
+
+def _libraries(experiment: Experiment, source: Source) -> tuple[str, ...]:
+    if source.channel != DENSE:
+        return ()
+    engine = ("qdrant-client",) if experiment.dense_engine == "qdrant" else ()
+    return embeddings.MODEL_LIBRARIES + engine
+
+
+def _params(experiment: Experiment, source: Source, project: Project) -> dict[str, Any]:
+    params = asdict(source) | {"depth": experiment.depth}
+    if source.encoder is not None:
+        settings = experiment.encoders[source.encoder]
+        params["encoder"] = embeddings.model_params(settings, project)
+    return params
+
+
+def _of_texts(experiment: Experiment, source: Source, reader: Reader) -> Outcome:
+    """The lists of a channel that compares texts: the module of its name."""
+    queries, chunks = reader.table("queries"), reader.table("chunks", source.chunker)
+    documents = reader.table("documents")
+    retrieve = importlib.import_module(f"{_ROOM}.{source.channel}").retrieve
+    rows_in = ScopedRows(documents, chunks)
+    allowed = [rows_in(scope) for scope in _scopes(source, queries)]
+    lists, warnings = retrieve(chunk_texts(documents, chunks), queries, allowed, experiment.depth)
+    return Outcome(_table(experiment, source, reader, lists), warnings=tuple(warnings))
+
+
+def _dense(experiment: Experiment, source: Source, reader: Reader) -> Outcome:
+    """The dense lists; query texts are encoded through the same cache as chunks."""
+    encoder = experiment.encoders[source.encoder or ""]
+    chunks, queries = reader.table("chunks", source.chunker), reader.table("queries")
+    stored = reader.stored(embeddings.key(experiment, source.chunker, encoder.name)).table
+    vectors = dense.chunk_vectors(chunks, stored)
+    encoded = encoding.encode(
+        queries["query"].to_pylist(),
+        encoder,
+        models=reader.project.models,
+        cache=reader.project.vectors,
+        names=queries["query_id"].to_pylist(),
+    )
+    warnings = [
+        f"query {queries['query_id'][i].as_py()} has no word piece: its dense list is empty"
+        for i in np.flatnonzero(~encoded.usable).tolist()
+    ]
+    asked = dense.Vectors(encoded.vectors, encoded.usable)
+    with _engine(experiment, source, reader, vectors) as engine:
+        lists = dense.search(engine, vectors, asked, _scopes(source, queries), experiment.depth)
+    facts = {"texts encoded now": encoded.n_new}
+    return Outcome(_table(experiment, source, reader, lists), facts, tuple(warnings))
+
+
+def _engine(experiment: Experiment, source: Source, reader: Reader, vectors: dense.Vectors) -> Any:
+    """The engine that the experiment names, as a context manager."""
+    chunks, documents = reader.table("chunks", source.chunker), reader.table("documents")
+    if experiment.dense_engine == "exact":
+        from spanbench_pipeline.retrieval.exact import ExactEngine
+
+        return nullcontext(ExactEngine(vectors, ScopedRows(documents, chunks)))
+    from spanbench_pipeline.retrieval.qdrant import open_engine
+
+    return open_engine(
+        os.environ.get("QDRANT_URL") or ":memory:",
+        corpus=experiment.corpus,
+        chunker=source.chunker,
+        encoder=slug(source.encoder or ""),
+        vectors=vectors,
+        chunks=chunks,
+        documents=documents,
+    )
+
+
+def _scopes(source: Source, queries: pa.Table) -> list[Any]:
+    return scopes(queries, doc_scope=source.doc_scope, metadata_filters=source.metadata_filters)
+
+
+def _table(experiment: Experiment, source: Source, reader: Reader, lists: Lists) -> pa.Table:
+    return ranking.candidates(
+        lists,
+        corpus=experiment.corpus,
+        source=source.slug,
+        channel=source.channel,
+        queries=reader.table("queries"),
+        chunks=reader.table("chunks", source.chunker),
+    )
+
+
+def _checks(experiment: Experiment, source: Source) -> tuple[Check, ...]:
+    return (
+        Check(
+            "scores_in_order",
+            "Every score is finite, and none is higher than the one ranked before it.",
+            lambda reader: consistency.unordered_scores(reader.own()),
+        ),
+        Check(
+            "inside_scope",
+            "Every chunk is in the list of a query of the corpus, and inside that query's scope.",
+            lambda reader: consistency.outside_scope(
+                reader.own(),
+                reader.table("queries"),
+                reader.table("documents"),
+                doc_scope=source.doc_scope,
+                metadata_filters=source.metadata_filters,
+            ),
+        ),
+        Check(
+            "no_duplicate_chunks",
+            "A list holds a chunk once.",
+            lambda reader: invariants.repeated_chunks(reader.own()),
+        ),
+        Check(
+            "ranks_without_holes",
+            f"Ranks run from 1 without a hole, to {experiment.depth} at most.",
+            lambda reader: invariants.wrong_ranks(reader.own(), experiment.depth),
+        ),
+        Check(
+            "offsets_of_the_chunk_table",
+            "Every chunk is in the chunk table, with the same document and offsets.",
+            lambda reader: invariants.wrong_ranking_offsets(
+                reader.own(), reader.table("chunks", source.chunker)
+            ),
+        ),
+        *_lengths(experiment, source),
+    )
+
+
+def _lengths(experiment: Experiment, source: Source) -> list[Check]:
+    """The check of the lists' lengths; none where the channel's is not known."""
+    if source.channel not in list_lengths.KNOWN:
+        return []
+
+    def find(reader: Reader) -> Rows:
+        vectors: set[str] = set()
+        if source.encoder is not None:
+            stored = reader.stored(embeddings.key(experiment, source.chunker, source.encoder)).table
+            vectors.update(stored["chunk_id"].filter(stored["vector"].is_valid()).to_pylist())
+        return list_lengths.wrong_lengths(
+            reader.own(),
+            reader.table("queries"),
+            reader.table("documents"),
+            reader.table("chunks", source.chunker),
+            channel=source.channel,
+            vectors=vectors,
+            depth=experiment.depth,
+            doc_scope=source.doc_scope,
+            metadata_filters=source.metadata_filters,
+        )
+
+    return [
+        Check(
+            "lists_are_full",
+            f"Every list holds all that the channel finds in scope, up to {experiment.depth}.",
+            find,
+        )
+    ]
