@@ -126,6 +126,11 @@ def run(project: Project, corpus: str = "small") -> Result:
         return Runner(project, instance, graph.of([corpus])).run()
 
 
+def n_assets(project: Project, corpus: str = "small") -> int:
+    """How many assets a run of the corpus is about."""
+    return len(graphs.build(project).of([corpus]))
+
+
 def names(result: Result) -> set[str]:
     """The assets that a run materialized, all of them soundly."""
     assert not result.failures

@@ -22,7 +22,7 @@ from spanbench_pipeline.assets.run import Result, Runner
 from spanbench_pipeline.assets.stage import Check
 from spanbench_pipeline.errors import InputError
 from spanbench_pipeline.freshness import name
-from spanbench_pipeline.measures import invariants
+from spanbench_pipeline.measures import consistency
 from spanbench_pipeline.project import Project
 from spanbench_pipeline_tests.end_to_end.conftest import edit
 
@@ -123,7 +123,7 @@ def test_a_failing_check_is_one_alert_over_retries_and_restarts(
     project, instance = operated.project, operated.instance
     rows = [{"query_id": f"q{i}", "rank": i} for i in range(7)]
     with monkeypatch.context() as patched:
-        patched.setattr(invariants, "wrong_ranks", lambda *_: rows)
+        patched.setattr(consistency, "unlike_candidates", lambda *_: rows)
         for _ in range(2):
             run(project, instance)
             told = operated.tell()
@@ -149,7 +149,7 @@ def test_a_failing_check_is_one_alert_over_retries_and_restarts(
     run(project, instance)
     assert operated.tell() == told
     (project.parquet / "small" / "rankings" / "naive_bm25.parquet").unlink()
-    monkeypatch.setattr(invariants, "wrong_ranks", lambda *_: rows)
+    monkeypatch.setattr(consistency, "unlike_candidates", lambda *_: rows)
     run(project, instance)
     again = operated.tell()[len(told) :]
     assert [a["asset"] for a in again] == ["small/rankings/naive_bm25"]

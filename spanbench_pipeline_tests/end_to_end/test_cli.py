@@ -241,7 +241,7 @@ def test_a_failed_check_is_exit_code_1_and_an_unexpected_error_3(
         patched.setattr(invariants, "repeated_chunks", lambda _: [{"query_id": "q1"}])
         assert cli.main(["--home", str(tmp_path), "run", "own"]) == 1
     message = capsys.readouterr().err
-    assert "own/rankings/clause_bm25: no_duplicate_chunks" in message
+    assert "own/candidates/clause_bm25: no_duplicate_chunks" in message
     assert "Traceback" not in message
     with monkeypatch.context() as patched:
         patched.setattr(aggregate, "config_metrics", lambda *_: 1 / 0)

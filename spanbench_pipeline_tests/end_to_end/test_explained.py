@@ -10,7 +10,7 @@ import pytest
 
 from spanbench_pipeline import cli
 from spanbench_pipeline.project import Project
-from spanbench_pipeline_tests.end_to_end.conftest import edit, names, run
+from spanbench_pipeline_tests.end_to_end.conftest import edit, n_assets, names, run
 
 
 @pytest.fixture
@@ -42,7 +42,7 @@ def test_a_dry_run_prints_the_waves_and_changes_nothing(ran: Project, call):
     assert (code, err) == (0, "")
     assert everything(ran.home) == before
     lines = out.splitlines()
-    assert lines[0].startswith("dry run of small: 1 of 25 assets would run now, 15 wait to see ")
+    assert lines[0].startswith(f"dry run of small: 1 of {n_assets(ran)} assets would run now, ")
     assert lines[1:4] == [
         "wave 1, now: 1",
         "  small/chunks/clause  its code, parameters or models changed",
@@ -53,7 +53,7 @@ def test_a_dry_run_prints_the_waves_and_changes_nothing(ran: Project, call):
     done = names(run(ran))
     assert done <= said  # what it did not name does not run
     assert call("run", "small", "--dry-run")[1] == (
-        "nothing to do: all 25 assets of small are up to date\n"
+        f"nothing to do: all {n_assets(ran)} assets of small are up to date\n"
     )
 
 
@@ -100,11 +100,11 @@ def test_why_explains_a_stale_asset_a_waiting_one_and_a_fresh_one(ran: Project, 
 def test_why_shows_inputs_that_changed_and_checks_that_failed(
     ran: Project, call, monkeypatch: pytest.MonkeyPatch
 ):
-    from spanbench_pipeline.measures import invariants
+    from spanbench_pipeline.measures import consistency
 
     edit(ran, "small", "max_chars = 300", "max_chars = 150")
     with monkeypatch.context() as patched:
-        patched.setattr(invariants, "wrong_ranks", lambda *_: [{"query_id": "q1", "rank": 7}])
+        patched.setattr(consistency, "unlike_candidates", lambda *_: [{"query_id": "q1", "rank": 7}])
         assert call("run", "small")[0] == 1
     asked = ("status", "--format", "json", "--why")
     found = json.loads(call(*asked, "small/rankings/clause_bm25")[1])
@@ -154,7 +154,13 @@ def test_an_unknown_asset_names_the_nearest(call, asset: str, message: str):
 def test_status_as_json(ran: Project, call):
     assert json.loads(call("status", "small", "--format", "json")[1]) == {
         "corpora": [
-            {"corpus": "small", "assets": 25, "never_run": False, "stale": [], "waiting": []}
+            {
+                "corpus": "small",
+                "assets": n_assets(ran),
+                "never_run": False,
+                "stale": [],
+                "waiting": [],
+            }
         ],
         "broken": [],
     }

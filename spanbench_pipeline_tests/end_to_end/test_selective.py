@@ -53,10 +53,10 @@ def test_a_deleted_or_damaged_file_is_made_again(ran: Project):
 def test_a_failing_check_holds_its_children_back_in_the_next_run_too(
     small: Project, monkeypatch: pytest.MonkeyPatch
 ):
-    from spanbench_pipeline.measures import invariants
+    from spanbench_pipeline.measures import consistency
 
     with monkeypatch.context() as patched:
-        patched.setattr(invariants, "wrong_ranks", lambda *_: [{"query_id": "q1", "rank": 7}])
+        patched.setattr(consistency, "unlike_candidates", lambda *_: [{"query_id": "q1", "rank": 7}])
         for _ in range(2):
             result = run(small)
             assert set(result.failed_checks) == {

@@ -67,7 +67,7 @@ def test_a_failed_check_is_not_tried_again_by_itself(
 ):
     with dg.DagsterInstance.ephemeral() as instance:
         with monkeypatch.context() as patched:
-            patched.setattr(invariants, "wrong_ranks", lambda *_: [{"query_id": "q1", "rank": 7}])
+            patched.setattr(consistency, "unlike_candidates", lambda *_: [{"query_id": "q1", "rank": 7}])
             while tick(small, instance):
                 pass
         held = look(small, instance, ["small"])["small"].why_not
@@ -82,7 +82,7 @@ def test_a_check_that_raises_is_not_tried_again_by_itself(
 ):
     with dg.DagsterInstance.ephemeral() as instance:
         with monkeypatch.context() as patched:
-            patched.setattr(invariants, "wrong_ranks", lambda *_: 1 / 0)
+            patched.setattr(consistency, "unlike_candidates", lambda *_: 1 / 0)
             while tick(small, instance):
                 pass
         assert "rankings/naive_bm25" in look(small, instance, ["small"])["small"].why_not
