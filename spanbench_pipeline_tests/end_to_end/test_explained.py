@@ -8,7 +8,7 @@ from pathlib import Path
 import dagster as dg
 import pytest
 
-from spanbench_pipeline import cli
+from spanbench_pipeline import cli, project
 from spanbench_pipeline.project import Project
 from spanbench_pipeline_tests.end_to_end.conftest import edit, n_assets, names, run
 
@@ -48,7 +48,7 @@ def test_a_dry_run_prints_the_waves_and_changes_nothing(ran: Project, call):
         "  small/chunks/clause  its code, parameters or models changed",
         "      parameter params.max_chars: 300 -> 150",
     ]
-    assert "  small/rankings/clause_bm25  waits for small/chunks/clause" in lines
+    assert "  small/candidates/clause_bm25  waits for small/chunks/clause" in lines
     said = {line.split()[0] for line in lines if line.startswith("  ")}
     done = names(run(ran))
     assert done <= said  # what it did not name does not run
@@ -62,7 +62,7 @@ def test_a_dry_run_in_a_home_that_is_not_there_makes_none(
 ):
     home = tmp_path / "home"
     assert cli.main(["--home", str(home), "run", "--dry-run"]) == 0
-    assert "wave 1, now: 51" in capsys.readouterr().out
+    assert f"wave 1, now: {n_assets(project.find(str(home)), 'sample')}" in capsys.readouterr().out
     assert cli.main(["--home", str(home), "status"]) == 0
     assert cli.main(["--home", str(home), "run", "smaple", "--dry-run"]) == 2
     assert "did you mean 'sample'" in capsys.readouterr().err
@@ -78,7 +78,7 @@ def test_verbose_names_each_asset_and_why_it_ran(ran: Project, call):
         "a wave of 1:",
         "small/chunks/clause: its code, parameters or models changed",
     ]
-    assert "small/rankings/clause_bm25: input changed: small/chunks/clause" in lines
+    assert "small/candidates/clause_bm25: input changed: small/chunks/clause" in lines
     assert [line for line in lines if line.startswith("small/rankings/clause_bm25  ")]
 
 
@@ -104,17 +104,18 @@ def test_why_shows_inputs_that_changed_and_checks_that_failed(
 
     edit(ran, "small", "max_chars = 300", "max_chars = 150")
     with monkeypatch.context() as patched:
-        patched.setattr(consistency, "unlike_candidates", lambda *_: [{"query_id": "q1", "rank": 7}])
+        rows = [{"query_id": "q1", "rank": 7}]
+        patched.setattr(consistency, "unlike_candidates", lambda *_: rows)
         assert call("run", "small")[0] == 1
     asked = ("status", "--format", "json", "--why")
     found = json.loads(call(*asked, "small/rankings/clause_bm25")[1])
     assert found["state"] == "stale"
-    assert found["reasons"] == ["blocking check failed: ranks_without_holes"]
+    assert found["reasons"] == ["blocking check failed: made_of_its_candidates"]
     checks = {check["check"]: check for check in found["checks"]}
     assert checks["no_duplicate_chunks"]["result"] == "passed"
-    assert checks["ranks_without_holes"]["result"] == "failed"
-    assert checks["ranks_without_holes"]["rows"] == 1
-    assert "| q1 | 7 |" in checks["ranks_without_holes"]["first"]
+    assert checks["made_of_its_candidates"]["result"] == "failed"
+    assert checks["made_of_its_candidates"]["rows"] == 1
+    assert "| q1 | 7 |" in checks["made_of_its_candidates"]["first"]
     below = json.loads(
         call("status", "--why", "small/query_metrics/clause_bm25", "--format", "json")[1]
     )

@@ -56,7 +56,8 @@ def test_a_failing_check_holds_its_children_back_in_the_next_run_too(
     from spanbench_pipeline.measures import consistency
 
     with monkeypatch.context() as patched:
-        patched.setattr(consistency, "unlike_candidates", lambda *_: [{"query_id": "q1", "rank": 7}])
+        rows = [{"query_id": "q1", "rank": 7}]
+        patched.setattr(consistency, "unlike_candidates", lambda *_: rows)
         for _ in range(2):
             result = run(small)
             assert set(result.failed_checks) == {

@@ -10,7 +10,7 @@ from spanbench_pipeline.assets import graph as graphs
 from spanbench_pipeline.assets.run import Runner
 from spanbench_pipeline.assets.sensing import look, next_waves
 from spanbench_pipeline.freshness import next_wave
-from spanbench_pipeline.measures import aggregate, invariants
+from spanbench_pipeline.measures import aggregate, consistency
 from spanbench_pipeline.project import Project
 from spanbench_pipeline_tests.end_to_end.conftest import edit
 
@@ -67,7 +67,8 @@ def test_a_failed_check_is_not_tried_again_by_itself(
 ):
     with dg.DagsterInstance.ephemeral() as instance:
         with monkeypatch.context() as patched:
-            patched.setattr(consistency, "unlike_candidates", lambda *_: [{"query_id": "q1", "rank": 7}])
+            rows = [{"query_id": "q1", "rank": 7}]
+            patched.setattr(consistency, "unlike_candidates", lambda *_: rows)
             while tick(small, instance):
                 pass
         held = look(small, instance, ["small"])["small"].why_not
