@@ -10,7 +10,7 @@ import pyarrow as pa
 from hypothesis import strategies as st
 
 from spanbench_pipeline import tables
-from spanbench_pipeline_tests.measures.cases import CONFIG, CORPUS, Case, cases
+from spanbench_pipeline_tests.measures.cases import CONFIG, CORPUS, Case, Place, places, tiles
 
 Lists = Mapping[str, Sequence[str]]
 """Query -> chunk ids (or document ids), best first."""
@@ -84,23 +84,42 @@ class Flow:
 
 
 @st.composite
+def pieces(draw: st.DrawFn, lengths: Mapping[str, int]) -> dict[str, Place]:
+    """Tiles of one size, most of them, and some chunks anywhere."""
+    size = draw(st.integers(3, 9))
+    tiled = {c: p for d, n in lengths.items() for c, p in tiles(d, n, size).items()}
+    gone = draw(st.sets(st.sampled_from(sorted(tiled)), max_size=2))
+    any_where = sorted(draw(st.sets(places(lengths), max_size=3)))
+    return {c: p for c, p in tiled.items() if c not in gone} | {
+        f"any{n}": place for n, place in enumerate(any_where)
+    }
+
+
+@st.composite
 def flows(draw: st.DrawFn) -> Flow:
-    """A random case through random stages: each keeps some of what the one before kept."""
-    case = draw(cases())
+    """A random case through random stages: each keeps most of what the one before kept."""
+    lengths = draw(
+        st.dictionaries(st.sampled_from("AÄB"), st.integers(8, 24), min_size=1, max_size=2)
+    )
+    chunks = draw(pieces(lengths))
+    query_ids = [f"q{n}" for n in range(draw(st.integers(1, 3)))]
+    gold = {q: draw(st.lists(places(lengths), min_size=1, max_size=3)) for q in query_ids}
     routed: dict[str, list[str]] | None = None
-    if draw(st.booleans()):
-        kept = st.lists(st.sampled_from(sorted({*case.texts, "no such"})), unique=True, max_size=2)
-        routed = {query: draw(kept) for query in case.gold}
+    if draw(st.integers(0, 2)) == 0:
+        kept = st.lists(st.sampled_from([*sorted(lengths), "no such"]), unique=True, min_size=1)
+        routed = {query: draw(kept) for query in query_ids}
     two, reranker = draw(st.booleans()), draw(st.booleans())
     channels: dict[str, dict[str, list[str]]] = {s: {} for s in ["dense", "bm25"][: 1 + two]}
     before: dict[str, list[str]] = {}
-    for query in case.gold:
-        allowed = [c for c, p in case.chunks.items() if routed is None or p[0] in routed[query]]
+    for query in query_ids:
+        allowed = [c for c, p in chunks.items() if routed is None or p[0] in routed[query]]
         for lists in channels.values():
-            lists[query] = draw(st.permutations(allowed))[: draw(st.integers(0, 5))]
+            lists[query] = draw(st.permutations(allowed))[: draw(st.integers(0, 12))]
         union = sorted({c for lists in channels.values() for c in lists[query]})
-        fused = draw(st.permutations(union))[: draw(st.integers(0, 6))]
+        fused = draw(st.permutations(union))[: draw(st.integers(0, 12))]
         before[query] = fused if two else channels["dense"][query]
     final = {q: draw(st.permutations(c)) if reranker else c for q, c in before.items()}
-    case = Case(case.texts, case.chunks, case.gold, final, case.subsets)
+    subsets = {q: draw(st.sampled_from([None, "east", "west"])) for q in query_ids}
+    texts = {d: "x" * n for d, n in lengths.items()}
+    case = Case(texts, chunks, gold, final, subsets)
     return Flow(case, channels, before if two else None, routed, reranker)
