@@ -75,8 +75,8 @@ def fewest_chunks(relevance: Relevance, query: Ints, chunk: Ints, most: int) -> 
     """The fewest of each query's chunks that cover all of its gold spans: shape (q,).
 
     ``query`` and ``chunk`` name the relevant chunks that there are to choose from, as positions;
-    repeats do no harm. ``most`` + 1 where ``most`` are not enough, or all are not. No chunk covers
-    spans of two documents, so that the fewest of a query is the sum over its documents.
+    repeats do no harm. More than ``most`` where ``most`` are not enough, or all are not. No chunk
+    covers spans of two documents, so that the fewest of a query is the sum over its documents.
     """
     gold, pieces, n_docs = relevance.gold, relevance.chunks.take(chunk), len(relevance.doc_ids)
     groups, group = np.unique(relevance.gold_query * n_docs + gold.group, return_inverse=True)
@@ -89,7 +89,7 @@ def fewest_chunks(relevance: Relevance, query: Ints, chunk: Ints, most: int) -> 
     )
     total = np.zeros(len(relevance.query_ids), dtype=np.int64)
     np.add.at(total, groups // n_docs, counts)
-    return np.minimum(total, most + 1)
+    return total
 
 
 def costs(bounds: Mapping[str, float]) -> dict[str, float]:

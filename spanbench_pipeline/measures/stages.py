@@ -154,10 +154,9 @@ def _before_reranking(
 def _first_lost(covered: Bools, kept: dict[str, Bools | None]) -> Ints:
     """Per span 0 where it is covered, else 1 + the place in ``STAGES`` of the first that loses it.
 
-    A stage that the configuration does not have is None or absent.
+    ``kept`` is in the order of the stages; one that the configuration lacks is None or absent.
     """
     lost = [(STAGES.index(stage) + 1, ~keeps) for stage, keeps in kept.items() if keeps is not None]
-    lost.sort(key=lambda one: one[0])
     conditions = [covered, *(mask for _, mask in lost)]
     numbers = [0, *(number for number, _ in lost)]
     return np.select(conditions, numbers, default=len(STAGES)).astype(np.int64)

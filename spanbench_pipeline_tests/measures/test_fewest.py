@@ -67,6 +67,9 @@ GOLD = [(0, 0, 100)]
             [(0, 5, 25), (0, 25, 45), (0, 0, 4), (0, 46, 50)],
             2,
         ),
+        # Together exactly half of the first span, [5,10), on the way to exactly half of the second.
+        ([(0, 0, 10), (0, 20, 30)], [(0, 5, 8), (0, 7, 25)], 2),
+        ([(0, 0, 10), (0, 20, 30)], [(0, 6, 8), (0, 7, 25)], 10),
         # A gap: only the ends of the span are in pieces, and they are not half of it.
         (GOLD, [(0, 0, 24), (0, 76, 100)], 10),
         (GOLD, [(0, 0, 25), (0, 75, 100)], 2),
