@@ -92,21 +92,31 @@ def merge(spans: Spans) -> Spans:
 
 def covered_chars(spans: Spans, cover: Spans) -> Ints:
     """Distinct characters of each span inside the union of ``cover``: shape (len(spans),)."""
-    if not len(spans) or not len(cover):
-        return np.zeros(len(spans), dtype=np.int64)
-    union = merge(cover)
+    begin, stop = project(spans, cover)
+    return stop - begin
+
+
+def project(spans: Spans, onto: Spans) -> tuple[Ints, Ints]:
+    """Where each span lies on the axis that has the characters of the union of ``onto`` alone.
+
+    The axis counts those characters from 0, group after group, ascending, each in order of place.
+    Two arrays of shape (len(spans),): begin and stop, half open; equal where the span has none.
+    """
+    if not len(spans) or not len(onto):
+        return np.zeros(len(spans), dtype=np.int64), np.zeros(len(spans), dtype=np.int64)
+    union = merge(onto)
     width = int(max(spans.end.max(), union.end.max())) + 1
     starts, ends = union.group * width + union.start, union.group * width + union.end
     total = np.concatenate(([0], np.cumsum(union.length)))
 
     def chars_before(position: Ints) -> Ints:
-        """Covered characters of the whole axis before ``position``."""
+        """Characters of the union before ``position``, over all groups."""
         i = np.searchsorted(starts, position, side="right")
         inside = np.where(i > 0, ends[i - 1] - position, 0)
         return total[i] - np.maximum(inside, 0)
 
     offset = spans.group * width
-    return chars_before(offset + spans.end) - chars_before(offset + spans.start)
+    return chars_before(offset + spans.start), chars_before(offset + spans.end)
 
 
 def overlapping_pairs(left: Spans, right: Spans) -> tuple[Ints, Ints]:

@@ -316,6 +316,19 @@ TABLES = _specs(
         ),
     ),
     TableSpec(
+        "headroom",
+        "complete grounding at k as it is, and the most that candidates, chunks and anything allow",
+        ("corpus", "config", "subset", "k", "bound"),
+        (
+            _CORPUS,
+            _CONFIG,
+            Column("subset", TEXT, "part of a pooled corpus; null: the whole", nullable=True),
+            Column("k", INT, "depth looked at"),
+            Column("bound", TEXT, "actual, candidates, chunks or perfect, each at least the last"),
+            Column("value", REAL, "complete grounding, the mean over the queries"),
+        ),
+    ),
+    TableSpec(
         "configs",
         "the configurations of a corpus: every lever's setting, and whether it was measured",
         ("corpus", "config"),

@@ -56,6 +56,15 @@ def test_covered_chars_counts_distinct_characters(of: list[Triple], cover: list[
 
 @settings(max_examples=200, deadline=None)
 @given(many, many)
+def test_project_counts_the_characters_of_the_union_alone(of: list[Triple], to: list[Triple]):
+    axis = sorted(union(to))
+    begin, stop = spans.project(make(of), make(to))
+    for triple, b, s in zip(of, begin.tolist(), stop.tolist(), strict=True):
+        assert axis[b:s] == sorted(chars(triple) & union(to))
+
+
+@settings(max_examples=200, deadline=None)
+@given(many, many)
 def test_overlapping_pairs_are_those_that_share_a_character(
     left: list[Triple], right: list[Triple]
 ) -> None:

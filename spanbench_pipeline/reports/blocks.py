@@ -88,11 +88,15 @@ class Table:
 
 @dataclass(frozen=True)
 class Bar:
-    """One bar: its name, its length in the panel's units (None: not measured), and its weight."""
+    """One bar: its name, its length in the panel's units (None: not measured), and its weight.
+
+    ``start`` is where it begins on the scale: a bar of a waterfall begins where the last one ends.
+    """
 
     name: str
     value: float | None
     marked: bool = False
+    start: float = 0.0
 
 
 @dataclass(frozen=True)

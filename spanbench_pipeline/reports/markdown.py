@@ -141,8 +141,9 @@ def _panel(panel: Panel) -> list[str]:
     width = max((len(fold(bar.name)) for bar in panel.bars), default=0)
     lines = [fold(panel.title)]
     for bar in panel.bars:
-        cells = round(_BAR_WIDTH * (bar.value or 0.0) / panel.maximum)
-        drawn = ("█" if bar.marked else "▒") * cells
+        left = round(_BAR_WIDTH * bar.start / panel.maximum)
+        right = round(_BAR_WIDTH * (bar.start + (bar.value or 0.0)) / panel.maximum)
+        drawn = "·" * left + ("█" if bar.marked else "▒") * (right - left)
         shown = f"{drawn} {write(bar.value, panel.format)}".strip()
         lines.append(f"  {fold(bar.name):<{width}}  {shown}")
     return lines

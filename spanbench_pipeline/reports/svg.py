@@ -146,6 +146,7 @@ def _bar(bar: Bar, drawn: Panel, top: int) -> str:
     name = fold(bar.name)
     shown = name if len(name) <= _NAME_CHARS else name[: _NAME_CHARS - 1] + "…"
     length = PANEL_WIDTH * (bar.value or 0.0) / drawn.maximum
+    left = round(PANEL_WIDTH * bar.start / drawn.maximum, 1)
     kind = "bar marked" if bar.marked else "bar"
     return (
         f"<g><title>{escape(name)}</title>"
@@ -153,7 +154,7 @@ def _bar(bar: Bar, drawn: Panel, top: int) -> str:
         f'<text x="{PANEL_WIDTH}" y="{top + 12}" text-anchor="end">'
         f"{escape(write(bar.value, drawn.format))}</text>"
         f'<rect class="track" x="0" y="{top + 17}" width="{PANEL_WIDTH}" height="9"/>'
-        f'<rect class="{kind}" x="0" y="{top + 17}" '
+        f'<rect class="{kind}" x="{left:g}" y="{top + 17}" '
         f'width="{length:.1f}" height="9"/></g>'
     )
 

@@ -20,7 +20,9 @@ from spanbench_pipeline.experiment import ChunkerSettings, Configuration
 from spanbench_pipeline.measures.chunk_stats import chunk_stats
 from spanbench_pipeline.measures.config_stats import config_stats
 from spanbench_pipeline.measures.failure_labels import failure_labels
+from spanbench_pipeline.measures.headroom import COSTS, costs, headroom
 from spanbench_pipeline.measures.retrieval import query_metrics
+from spanbench_pipeline.measures.stages import STAGES, lost_stages
 
 ROOT = Path(__file__).resolve().parents[2]
 METRICS = (ROOT / "docs" / "metrics.md").read_text(encoding="utf-8")
@@ -155,6 +157,53 @@ def test_recall_is_undefined_where_a_gap_holds_the_answer() -> None:
     found = {r["metric"]: r["value"] for r in measured(query_metrics, [(120, 180)], GAP, [0, 300])}
     assert found["recall"] is None
     assert found["precision"] == 0
+
+
+STAGE_ROWS = rows_below(METRICS, "gold span | chunks | k |")
+
+
+@pytest.mark.parametrize("row", STAGE_ROWS, ids=lambda row: row[7][:12])
+def test_stages_of_the_examples(row: list[str]) -> None:
+    (gold,) = [tuple(numbers(row[0]))]
+    made, chunks = eval_set([gold]), chunk_table({"gap": GAP, "every 100": TENS}[row[1]])
+    channels = [ranking_table(numbers(starts), chunks) for starts in row[4].split(";")]
+    candidates = pa.concat_tables(
+        [c.append_column("source", pa.repeat(str(n), len(c))) for n, c in enumerate(channels)]
+    )
+    kept = {"another document": "e", "its document": "d"}.get(row[3])
+    named = {"corpus": "docs", "config": "c", "query_id": "q1", "rank": 1, "score": 1.0}
+    (found,) = lost_stages(
+        ranking_table(numbers(row[6] or row[5]), chunks) if row[6] or row[5] else channels[0],
+        candidates,
+        pa.Table.from_pylist([named | {"doc_id": kept}]) if kept else None,
+        made.gold_spans,
+        chunks,
+        made.queries,
+        has_fusion=bool(row[5]),
+        has_reranker=bool(row[6]),
+        ks=[int(row[2])],
+    ).to_pylist()
+    stage = found["lost_stage"]
+    assert row[7].split(":")[0] == ("none" if stage is None else f"`{stage}`")
+
+
+def test_every_stage_is_explained_and_has_its_example() -> None:
+    assert tuple(row[0].strip("`") for row in rows_below(METRICS, "stage |")) == STAGES
+    shown = [row[7].split(":")[0].strip("`") for row in STAGE_ROWS]
+    assert shown == [*STAGES, "none"]
+
+
+@pytest.mark.parametrize("row", rows_below(METRICS, "ranking, by chunk starts |"))
+def test_headroom_of_the_examples(row: list[str]) -> None:
+    made, chunks = eval_set(GOLD), chunk_table(TENS)
+    ranked = ranking_table(numbers(row[0]), chunks)
+    tables_of = (ranked, ranked, made.gold_spans, chunks, made.queries)
+    found = headroom(*tables_of, corpus="docs", config="c", ks=[int(row[1])]).to_pylist()
+    bounds = {r["bound"]: r["value"] for r in found}
+    heads = ["actual", "candidates", "chunks", "perfect"]
+    assert [bounds[name] for name in heads] == [float(value) for value in row[2:6]]
+    costly = [cost for cost in COSTS if costs(bounds)[cost]]
+    assert costly == ([] if row[6] == "nothing" else [row[6]])
 
 
 def test_every_table_and_column_is_in_the_architecture() -> None:
