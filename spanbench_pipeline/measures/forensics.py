@@ -244,4 +244,4 @@ def _tiled(values: Any, times: int) -> Any:
 
 def _joined(parts: Sequence[Any]) -> Any:
     """Arrays one behind another; of none, an empty one."""
-    return np.concatenate(parts) if parts else np.empty(0, np.int64)
+    return np.concatenate(parts) if parts else np.empty(0, object)
