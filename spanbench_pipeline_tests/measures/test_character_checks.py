@@ -279,6 +279,12 @@ def test_renaming_and_reordering(case: Placed) -> None:
     assert metamorphic.moved_by_row_order(ranked, gold, chunks, asked, depth=DEPTH) == []
 
 
+def test_a_renamed_document_is_fresh_whatever_documents_are_called() -> None:
+    gold = [("renamed:A", 0, 10), ("renamed::A", 0, 10)]
+    case = Placed({"q": gold}, {"q": [A(0, 10)]}, [A(0, 10)])
+    assert metamorphic.blind_to_documents(*case.tables(), depth=DEPTH) == []
+
+
 def test_a_measure_blind_to_documents_is_found(monkeypatch: pytest.MonkeyPatch) -> None:
     """As if all documents were one: what the published framework did."""
 
