@@ -82,7 +82,7 @@ def merge(spans: Spans) -> Spans:
     order = np.lexsort((spans.start, spans.group))
     group, start, end = spans.group[order], spans.start[order], spans.end[order]
     # Offsetting each group past all that came before makes one running maximum serve them all.
-    base = _bases(group, int(end.max()))
+    base = _bases(group, _width(spans))
     reach = np.maximum.accumulate(end + base)
     first = np.ones(len(start), dtype=bool)
     first[1:] = start[1:] + base[1:] > reach[:-1]
@@ -105,7 +105,7 @@ def project(spans: Spans, onto: Spans) -> tuple[Ints, Ints]:
     if not len(spans) or not len(onto):
         return np.zeros(len(spans), dtype=np.int64), np.zeros(len(spans), dtype=np.int64)
     union = merge(onto)
-    width = int(max(spans.end.max(), union.end.max())) + 1
+    width = _width(spans, union)
     starts, ends = union.group * width + union.start, union.group * width + union.end
     total = np.concatenate(([0], np.cumsum(union.length)))
 
@@ -127,7 +127,7 @@ def overlapping_pairs(left: Spans, right: Spans) -> tuple[Ints, Ints]:
     """
     if not len(left) or not len(right):
         return np.empty(0, np.int64), np.empty(0, np.int64)
-    width = int(max(left.end.max(), right.end.max())) + 1
+    width = _width(left, right)
     order = np.lexsort((right.end, right.start, right.group))
     starts = (right.group * width + right.start)[order]
     ends = (right.group * width + right.end)[order]
@@ -153,7 +153,26 @@ def containing_pairs(inner: Spans, outer: Spans) -> tuple[Ints, Ints]:
     return i[whole], j[whole]
 
 
-def _bases(group: Ints, longest: int) -> Ints:
+def shared_chars(left: Spans, right: Spans, i: Ints, j: Ints) -> Ints:
+    """Characters that ``left[i]`` and ``right[j]`` share, pair by pair: shape of ``i``.
+
+    0 where the two are of different groups, or only touch.
+    """
+    first = np.maximum(left.start[i], right.start[j])
+    last = np.minimum(left.end[i], right.end[j])
+    return np.where(left.group[i] == right.group[j], np.maximum(last - first, 0), 0)
+
+
+def _bases(group: Ints, width: int) -> Ints:
     """For groups sorted ascending, an offset a row that keeps groups apart on one axis."""
     step = np.concatenate(([0], (np.diff(group) != 0).astype(np.int64)))
-    return np.cumsum(step) * (longest + 1)
+    return np.cumsum(step) * width
+
+
+def _width(*several: Spans) -> int:
+    """What each group takes on the one axis; ValueError where int64 does not hold the axis."""
+    width = max(int(spans.end.max()) for spans in several) + 1
+    groups = max(int(spans.group.max()) for spans in several) + 1
+    if groups * width > np.iinfo(np.int64).max:
+        raise ValueError(f"{groups} groups of {width} characters do not fit on one axis")
+    return width

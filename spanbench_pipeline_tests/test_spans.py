@@ -85,6 +85,31 @@ def test_containing_pairs_are_subsets(inner: list[Triple], outer: list[Triple]) 
     assert list(zip(i.tolist(), j.tolist(), strict=True)) == expected
 
 
+@settings(max_examples=200, deadline=None)
+@given(st.lists(st.tuples(triples, triples), max_size=12))
+def test_shared_chars_pair_by_pair(pairs: list[tuple[Triple, Triple]]) -> None:
+    left, right = make([a for a, _ in pairs]), make([b for _, b in pairs])
+    at = np.arange(len(pairs))
+    expected = [len(chars(a) & chars(b)) for a, b in pairs]
+    assert spans.shared_chars(left, right, at, at).tolist() == expected
+    back = at[::-1]
+    assert spans.shared_chars(left, right, back, back).tolist() == expected[::-1]
+
+
+def test_what_does_not_fit_on_one_axis_is_refused_not_wrapped() -> None:
+    # 2 groups of 2**62 characters are 2**63, one more than int64 holds.
+    wide, small = make([(1, 0, 2**62 - 1)]), make([(0, 0, 5)])
+    for ask in (spans.covered_chars, spans.overlapping_pairs, spans.containing_pairs):
+        for pair in ((wide, small), (small, wide)):
+            with pytest.raises(ValueError, match="2 groups of 4611686018427387904 characters"):
+                ask(*pair)
+    with pytest.raises(ValueError, match="do not fit on one axis"):
+        spans.merge(wide)
+    last = make([(1, 0, 2**62 - 2), (0, 3, 9)])
+    assert spans.merge(last).length.tolist() == [6, 2**62 - 2]
+    assert spans.covered_chars(small, last).tolist() == [2]
+
+
 def test_equal_offsets_in_two_documents_do_not_meet() -> None:
     here, there = make([(0, 10, 20)]), make([(1, 10, 20)])
     assert len(spans.overlapping_pairs(here, there)[0]) == 0

@@ -35,6 +35,8 @@ INTERFACE = {
     "query_metrics": "corpus config query_id metric k value",
     "span_outcomes": "corpus config query_id span_no k doc_id start_char end_char covered_chars",
     "failure_labels": "corpus config query_id label lever evidence",
+    "forensic_labels": "corpus config query_id k label excess stability",
+    "span_states": "corpus config query_id span_no k state covered_chars severed lost_stage",
     "chunk_stats": "corpus chunker stat value",
     "config_metrics": "corpus config subset metric k value n_queries",
     "configs": "corpus config chunker retriever reranker doc_scope metadata_filters encoder state",

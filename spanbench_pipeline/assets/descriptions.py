@@ -40,11 +40,19 @@ READING: dict[str, str] = {
     "rankings": "A row is one chunk in one query's list; rank 1 is the best. `dense_rank` and "
     "`bm25_rank` say where each retriever had it, a dash that it did not.",
     "query_metrics": "A row is one metric of one query, from 0 (worst) to 1. `k` is how far down "
-    "the list the metric looks. An empty value is undefined, not zero.",
+    "the list the metric looks. An empty value is undefined, not zero. `chars_retrieved` counts "
+    "characters; `char_recall_paper` may exceed 1 where chunks overlap.",
     "span_outcomes": "A row is one gold span at one depth `k`: `covered_chars` of its characters "
     "are in the top `k` chunks. A span counts as found from half of its characters on.",
     "failure_labels": "A row is a query whose answer is not wholly in the top 5, with the first "
     "cause that holds and the lever it points at. Queries that succeed have no row.",
+    "forensic_labels": "A row is what became of one query at one depth `k`: the first of six "
+    "labels that holds. Compare labels of one `k` only. `stability` has the label under other "
+    "thresholds.",
+    "span_states": "A row is one gold span at one depth `k`: covered (at least half of it is in "
+    "the top `k`), partial or missed, and the stage that lost it.",
+    "label_cross": "A row counts the queries that have these two labels in the top 5. An empty "
+    "failure label: the query does not fail.",
     "configs": "A row is one way to retrieve, every lever's setting stated. `state` says whether "
     "it was measured, and if not, why.",
     "chunk_stats": "A row is one statistic of one chunker, before any retrieval: what its cuts "

@@ -21,3 +21,18 @@ METRICS: tuple[tuple[str, int | None], ...] = (
     ("complete_grounding", TOP),
 )
 """Each metric with its depth; None where it has none."""
+
+KS = (1, 2, 4, 8, 16, 32, 64)
+"""The depths of the metrics that count characters; one past an experiment's depth is left out."""
+
+LABEL_KS = tuple(sorted({*KS, TOP}))
+"""The depths of forensic labels and span states: ``KS``, and the one of the failure labels."""
+
+CHAR_METRICS = (
+    "chars_retrieved",
+    "char_precision_union",
+    "char_recall_union",
+    "char_precision_paper",
+    "char_recall_paper",
+)
+"""The metrics that count characters, each at every k of ``KS``; the first is no quality."""

@@ -11,6 +11,8 @@ from collections import defaultdict
 from collections.abc import Mapping
 from typing import Any
 
+import numpy as np
+import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
@@ -74,14 +76,21 @@ def values_by_query(
 def _require_complete(query_metrics: pa.Table, queries: pa.Table) -> None:
     """ValueError where a query lacks a metric, or a metric its query: n would be wrong."""
     require_one(query_metrics, "corpus")
-    asked = set(queries["query_id"].to_pylist())
-    cells = defaultdict(set)
-    for row in query_metrics.select(["config", "metric", "k", "query_id"]).to_pylist():
-        cells[row["config"], row["metric"], row["k"]].add(row["query_id"])
-    for (config, metric, _), found in cells.items():
-        if found != asked:
-            query = min(found ^ asked)
-            raise ValueError(f"{config}, {metric}: queries do not match, the first is {query}")
+    ids, cell = query_metrics["query_id"], ["config", "metric", "k"]
+    counted = query_metrics.group_by(cell).aggregate([("query_id", "count_distinct")])
+    asked = pc.unique(queries["query_id"])
+    known = pc.is_in(ids, value_set=asked)
+    whole = pc.equal(counted["query_id_count_distinct"], len(asked))
+    if pc.all(known, min_count=0).as_py() and pc.all(whole, min_count=0).as_py():
+        return
+    wanted = set(asked.to_pylist())
+    found: dict[Cell, set[str]] = defaultdict(set)
+    for row in query_metrics.select([*cell, "query_id"]).to_pylist():
+        found[row["config"], row["metric"], row["k"]].add(row["query_id"])
+    config, metric, unlike = next(
+        (c, m, q ^ wanted) for (c, m, _), q in found.items() if q != wanted
+    )
+    raise ValueError(f"{config}, {metric}: queries do not match, the first is {min(unlike)}")
 
 
 def _column_by_query(queries: pa.Table, column: str) -> dict[str, Any]:
@@ -92,16 +101,28 @@ def _means(
     query_metrics: pa.Table, part_of: Mapping[str, Any]
 ) -> dict[Cell, tuple[float | None, int]]:
     """(config, part, metric, k) -> (mean, how many values), over the queries in ``part_of``."""
-    defined: dict[Cell, list[float]] = defaultdict(list)
-    columns = ("query_id", "config", "metric", "k", "value")
-    for query, config, metric, k, value in zip(
-        *(query_metrics[c].to_pylist() for c in columns), strict=True
-    ):
-        if query in part_of:
-            values = defined[config, part_of[query], metric, k]
-            if value is not None:
-                values.append(value)
-    return {cell: (mean(values), len(values)) for cell, values in defined.items()}
+    asked = pa.array(list(part_of), pa.string())
+    rows = query_metrics.filter(pc.is_in(query_metrics["query_id"], value_set=asked))
+    parts = pa.array(list(part_of.values()), pa.string())
+    part = parts.take(pc.index_in(rows["query_id"], value_set=asked))
+    columns = [rows["config"], part, rows["metric"], rows["k"]]
+    cells, cell_of = _cells(columns)
+    defined = pc.is_valid(rows["value"]).to_numpy()
+    values, cell_of = rows["value"].to_numpy()[defined], cell_of[defined]
+    order = np.argsort(cell_of, kind="stable")
+    ends = np.cumsum(np.bincount(cell_of, minlength=len(cells)))
+    per_cell = np.split(values[order], ends)[:-1]
+    return {c: (mean(v.tolist()), len(v)) for c, v in zip(cells, per_cell, strict=True)}
+
+
+def _cells(columns: list[pa.ChunkedArray]) -> tuple[list[Cell], npt.NDArray[np.int64]]:
+    """The distinct rows of ``columns``, and which of them each row is, by position."""
+    code = np.zeros(len(columns[0]), dtype=np.int64)
+    for column in columns:
+        encoded = pa.chunked_array(column).combine_chunks().dictionary_encode("encode")
+        code = code * len(encoded.dictionary) + encoded.indices.to_numpy()
+    _, first, cell_of = np.unique(code, return_index=True, return_inverse=True)
+    return list(zip(*(c.take(first).to_pylist() for c in columns), strict=True)), cell_of
 
 
 def _mean_of_means(means: list[tuple[float | None, int]]) -> tuple[float | None, int]:

@@ -18,7 +18,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from spanbench_pipeline import spans
-from spanbench_pipeline.measures import METRICS
+from spanbench_pipeline.measures import CHAR_METRICS, KS, METRICS
 
 Rows = list[dict[str, Any]]
 Cell = tuple[Any, ...]
@@ -28,6 +28,9 @@ Mean = tuple[float | None, int]
 
 TOLERANCE = 1e-12
 """How far a recomputed mean may be from the stored one."""
+
+UNBOUNDED = ("chars_retrieved", "char_recall_paper")
+"""Metrics that may exceed 1: a count, and a sum over chunks that may overlap."""
 
 UNIT_TOLERANCE = 1e-5
 """How far the length of a unit vector of float32 may be from 1."""
@@ -120,16 +123,28 @@ def wrong_ranking_offsets(rankings: pa.Table, chunks: pa.Table) -> Rows:
 
 
 def metrics_out_of_range(metrics: pa.Table) -> Rows:
-    """Rows of query_metrics, config_metrics or clause_type_metrics outside [0, 1], NaN included."""
+    """Rows of query_metrics, config_metrics or clause_type_metrics outside [0, 1], NaN included.
+
+    Those of ``UNBOUNDED`` have no upper end, but are finite.
+    """
     value = metrics["value"]
-    holds = pc.and_(pc.greater_equal(value, 0.0), pc.less_equal(value, 1.0))
+    unbounded = pc.is_in(metrics["metric"], value_set=pa.array(UNBOUNDED))
+    below = pc.or_(pc.less_equal(value, 1.0), pc.and_(unbounded, pc.is_finite(value)))
+    holds = pc.and_(pc.greater_equal(value, 0.0), below)
     return _offending(metrics, pc.fill_null(holds, True), "config", "metric", "k")
 
 
-def missing_metrics(query_metrics: pa.Table, queries: pa.Table) -> Rows:
-    """Queries without a metric, metrics of no query, and nulls, which recall alone may have."""
+def missing_metrics(query_metrics: pa.Table, queries: pa.Table, depth: int | None = None) -> Rows:
+    """Queries without a metric, metrics of no query, and nulls, which recall alone may have.
+
+    With the ``depth`` of the lists, the metrics that count characters must be there too, at every k
+    of ``KS`` up to it, and no other metric may.
+    """
     asked = set(queries["query_id"].to_pylist())
     has: dict[tuple[Any, ...], set[str]] = {metric: set() for metric in METRICS}
+    if depth is not None:
+        has |= {(metric, k): set() for metric in CHAR_METRICS for k in KS if k <= depth}
+    expected = set(has)
     nulls: Rows = []
     for row in query_metrics.select(["metric", "k", "query_id", "value"]).to_pylist():
         has.setdefault((row["metric"], row["k"]), set()).add(row["query_id"])
@@ -138,7 +153,8 @@ def missing_metrics(query_metrics: pa.Table, queries: pa.Table) -> Rows:
     return nulls + [
         {"metric": metric, "k": k, "query_id": query}
         for (metric, k), found in has.items()
-        for query in sorted(asked ^ found)
+        for wanted in [asked if depth is None or (metric, k) in expected else set()]
+        for query in sorted(wanted ^ found)
     ]
 
 

@@ -18,6 +18,8 @@ from spanbench_pipeline.measures.significance import Change, change
 COMPARABLE = "comparable"
 CHUNK_COUNTING = ("precision", "recall", "mrr")
 """Metrics that count chunks: another chunker or encoder makes another measure of them."""
+NO_QUALITY = ("chars_retrieved",)
+"""Metrics of which neither more nor less is better: they change, and no more is said."""
 
 PASS, CHANGED, REGRESSION, IMPROVED = "pass", "changed", "regression", "improved"
 NOT_COMPARABLE, NOT_ACCEPTED = "not comparable", "not accepted"
@@ -61,7 +63,8 @@ def regression(accepted: Run, current: Run, rule: Rule, *, corpus: str) -> pa.Ta
     and p; one that became defined or undefined is a change, named among the changed. Verdicts:
 
     - ``regression``: the mean fell by ``minimum_effect`` or more, and p < ``level``;
-    - ``improved``: the mean rose so; ``changed``: some query's value changed, but neither holds;
+    - ``improved``: the mean rose so; ``changed``: some query's value changed, but neither holds,
+      or the metric is of ``NO_QUALITY``;
       ``pass``: every query has its accepted value;
     - ``not comparable``: ``comparable`` says why; both means are then over all defined values;
     - ``new configuration``: the accepted run did not know it; ``not accepted``: it knew it, but had
@@ -80,7 +83,7 @@ def regression(accepted: Run, current: Run, rule: Rule, *, corpus: str) -> pa.Ta
             old, new = (run.get(config, {}).get(metric) for run in (before, after))
             verdict, why = absent or _comparable(config, metric, old, new, *prints)
             judged = (
-                _compared(old, new, rule)
+                _compared(metric[0], old, new, rule)
                 if old is not None and new is not None and verdict == PASS
                 else {**_side_by_side(old, new), "verdict": verdict}
             )
@@ -169,7 +172,7 @@ def _side_by_side(old: Values | None, new: Values | None) -> dict[str, Any]:
     }
 
 
-def _compared(old: Values, new: Values, rule: Rule) -> dict[str, Any]:
+def _compared(metric: str, old: Values, new: Values, rule: Rule) -> dict[str, Any]:
     if old.keys() != new.keys():
         raise ValueError(f"queries do not match, the first is {min(old.keys() ^ new.keys())}")
     changed = sorted(q for q in old if old[q] != new[q])
@@ -184,7 +187,7 @@ def _compared(old: Values, new: Values, rule: Rule) -> dict[str, Any]:
         "low": found and found.low,
         "high": found and found.high,
         "p": found and found.p,
-        "verdict": _verdict(found, rule, bool(changed)),
+        "verdict": _verdict(metric, found, rule, bool(changed)),
         "n_changed": len(changed),
         "broken_queries": sorted(q for q, d in differences.items() if d < 0),
         "fixed_queries": sorted(q for q, d in differences.items() if d > 0),
@@ -192,9 +195,11 @@ def _compared(old: Values, new: Values, rule: Rule) -> dict[str, Any]:
     }
 
 
-def _verdict(found: Change | None, rule: Rule, changed: bool) -> str:
+def _verdict(metric: str, found: Change | None, rule: Rule, changed: bool) -> str:
     if not changed:
         return PASS
+    if metric in NO_QUALITY:
+        return CHANGED
     if found is None or not found.difference or found.p >= rule.level:
         return CHANGED
     if abs(found.difference) < rule.minimum_effect - SLACK:

@@ -24,6 +24,9 @@ Reals = npt.NDArray[np.float64]
 TIE = 1e-12
 """Sums that differ by less than this share of all differences together are one sum, rounded."""
 
+_MOSTLY_EQUAL = 8
+"""With so many differences a size, sizes are drawn by how often; else each difference by itself."""
+
 _BLOCK = 1 << 20
 """Draws held in memory at once."""
 
@@ -93,10 +96,16 @@ def interval(
     if len(values) == 1:
         return float(values[0]), float(values[0])
     random = np.random.default_rng(seed)
-    means = [
-        random.multinomial(n, counts / n, size=size) @ values / n
-        for size in _blocks(rounds, len(values))
-    ]
+    if _MOSTLY_EQUAL * len(values) < n:
+        means = [
+            random.multinomial(n, counts / n, size=size) @ values / n
+            for size in _blocks(rounds, len(values))
+        ]
+    else:
+        every = np.repeat(values, counts)
+        means = [
+            every[random.integers(0, n, (size, n))].mean(axis=1) for size in _blocks(rounds, n)
+        ]
     low, high = np.quantile(np.concatenate(means), [level, 1 - level])
     return float(low), float(high)
 
@@ -114,6 +123,13 @@ def _random_sums(
 ) -> list[Reals]:
     """The sums under random patterns: of c differences of one size, Binomial(c, 1/2) are up."""
     random = np.random.default_rng(seed)
+    n = int(counts.sum())
+    if _MOSTLY_EQUAL * len(sizes) >= n:
+        every = np.repeat(sizes, counts)
+        return [
+            np.where(random.random((size, n)) < 0.5, -1.0, 1.0) @ every
+            for size in _blocks(rounds, n)
+        ]
     return [
         (2 * random.binomial(counts, 0.5, size=(size, len(sizes))) - counts) @ sizes
         for size in _blocks(rounds, len(sizes))

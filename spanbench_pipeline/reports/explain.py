@@ -22,6 +22,21 @@ METRICS: dict[str, str] = {
 }
 """Each metric in the order of the tables, in a line; each is the mean over the queries."""
 
+CHARACTER_METRICS: dict[str, str] = {
+    "chars_retrieved": "how much there is to read: distinct characters in the first k chunks. A "
+    "recall says nothing without it.",
+    "char_precision_union": "how much of what is to be read is gold: distinct gold characters in "
+    "the first k chunks, divided by all distinct characters there, those of wrong documents "
+    "included.",
+    "char_recall_union": "how much of the gold is there: the same, divided by the query's gold "
+    "characters.",
+    "char_precision_paper": "LegalBench-RAG's precision: characters shared by each chunk and each "
+    "gold span, summed over the pairs, divided by the sum of the chunks' lengths.",
+    "char_recall_paper": "LegalBench-RAG's recall: the same sum, divided by the sum of the gold "
+    "spans' lengths. Above 1 where overlapping chunks bring a character more than once.",
+}
+"""Each metric that counts characters, at k chunks, in a line; means over the queries."""
+
 
 @dataclass(frozen=True)
 class Stat:
@@ -76,6 +91,26 @@ LABELS: dict[str, str] = {
     "half of a span is there: the chunker left the rest of it out.",
 }
 """What each label says of a query, in the order in which the labels are tried."""
+
+FORENSIC_LABELS: dict[str, str] = {
+    "DRM": "Document retrieval miss: none of the first k chunks is in a document that holds gold.",
+    "ICR": "Incorrect region: a gold document was reached, but none of its gold; or some gold was, "
+    "and still no gold span is covered.",
+    "CBF": "Chunk boundary failure: a gold span that no single chunk holds is not covered, though "
+    "a piece of it was retrieved.",
+    "SGP": "Span gap: of several gold spans at least one is covered and at least one is not.",
+    "OVR": "Over-retrieval: every gold span is covered, by chunks with at least 3 times as many "
+    "characters as the gold.",
+    "OK": "Every gold span is covered.",
+}
+"""What each forensic label says of a query at k chunks; covered: at least half of a span."""
+
+STATES: dict[str, str] = {
+    "covered": "At least half of the span's characters are in the first k chunks.",
+    "partial": "Some are, but less than half.",
+    "missed": "None is.",
+}
+"""What each state says of a gold span at k chunks."""
 
 _LIMITS: tuple[tuple[str, str], ...] = (
     (

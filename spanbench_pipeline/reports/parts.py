@@ -6,6 +6,7 @@ from collections import Counter
 from collections.abc import Iterable, Sequence
 
 from spanbench_pipeline.experiment import Experiment
+from spanbench_pipeline.measures import CHAR_METRICS
 from spanbench_pipeline.measures.failure_labels import LABELS as LABEL_ORDER
 from spanbench_pipeline.reports.blocks import Bar, Column, Panel, Picture, Table, Value
 from spanbench_pipeline.reports.explain import METRICS
@@ -24,8 +25,11 @@ def metric_values(inputs: ReportInputs) -> MetricValues:
 
 
 def metric_names(values: Iterable[tuple[str, str]]) -> list[str]:
-    """The metrics that ``values`` has: those of ``METRICS`` in their order, then others by name."""
-    found = {name for _, name in values}
+    """The metrics that ``values`` has: those of ``METRICS`` in their order, then others by name.
+
+    Those that count characters are left out: five at every k have tables of their own.
+    """
+    found = {name for _, name in values if name.partition("@")[0] not in CHAR_METRICS}
     return [m for m in METRICS if m in found] + sorted(found - set(METRICS))
 
 

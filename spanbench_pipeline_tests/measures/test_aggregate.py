@@ -11,15 +11,17 @@ from hypothesis import strategies as st
 
 from spanbench_pipeline import tables
 from spanbench_pipeline.errors import InputError
-from spanbench_pipeline.measures import invariants
+from spanbench_pipeline.measures import CHAR_METRICS, KS, invariants
 from spanbench_pipeline.measures.aggregate import (
     clause_type_metrics,
     config_metrics,
     values_by_query,
 )
+from spanbench_pipeline.measures.characters import character_metrics
 from spanbench_pipeline.measures.retrieval import query_metrics
-from spanbench_pipeline_tests.measures import oracle
+from spanbench_pipeline_tests.measures import character_oracle, oracle
 from spanbench_pipeline_tests.measures.cases import CONFIG, CORPUS, Case, cases
+from spanbench_pipeline_tests.measures.places import Placed, placed_cases
 
 Row = tuple[str, str | None, str | None, float | None]
 """(query, subset, clause type, value)"""
@@ -96,6 +98,53 @@ def test_without_subsets_there_is_only_the_whole() -> None:
     found = config_metrics(metric_table(rows), queries_table(rows))
     assert cells(found, "subset") == {None: (0.5, 2)}
     assert clause_type_metrics(metric_table(rows), queries_table(rows)).num_rows == 0
+
+
+def test_metrics_and_depths_stay_apart() -> None:
+    rows = metric_table(POOLED[:2]).to_pylist()  # recall@10 of q1 is 1, of q2 is 0
+    rows += [row | {"k": k, "value": value} for row in rows for k, value in ((1, 7.0), (None, 3.0))]
+    rows += [row | {"metric": "precision", "value": None} for row in rows[:2]]
+    found = config_metrics(tables.from_rows("query_metrics", rows), queries_table(POOLED[:2]))
+    assert {
+        (row["metric"], row["k"]): (row["value"], row["n_queries"])
+        for row in found.to_pylist()
+        if row["subset"] == "macro"
+    } == {
+        ("recall", 10): (0.5, 2),
+        ("recall", 1): (7.0, 2),
+        ("recall", None): (3.0, 2),
+        ("precision", 10): (None, 0),
+    }
+
+
+@settings(max_examples=60, deadline=None)
+@given(placed_cases())
+def test_macro_is_the_mean_of_the_parts_means(case: Placed) -> None:
+    scored = character_metrics(
+        case.rankings(), case.gold_spans(), case.queries(), corpus=CORPUS, config=CONFIG, depth=64
+    )
+    found = config_metrics(scored, case.queries())
+    means = {(r["subset"], r["metric"], r["k"]): r["value"] for r in found.to_pylist()}
+    parts = {subset for subset in case.subsets.values() if subset}
+    assert {subset for subset, _, _ in means} == {None, *parts, *(["macro"] if parts else [])}
+    for metric in CHAR_METRICS:
+        for k in KS:
+            of_part = {
+                part: oracle.mean(
+                    [
+                        character_oracle.metrics(case, query, k)[metric]
+                        for query, subset in case.subsets.items()
+                        if part in (None, subset)
+                    ]
+                )
+                for part in (None, *parts)
+            }
+            for part, value in of_part.items():
+                assert means[part, metric, k] == pytest.approx(value, abs=1e-12)
+            if parts:
+                macro = oracle.mean([of_part[part] for part in parts])
+                assert means["macro", metric, k] == pytest.approx(macro, abs=1e-12)
+    assert invariants.wrong_means(found, scored, case.queries()) == []
 
 
 def test_configurations_stay_apart() -> None:

@@ -9,8 +9,9 @@ import pytest
 from hypothesis import given, settings
 
 from spanbench_pipeline import tables
-from spanbench_pipeline.measures import invariants
+from spanbench_pipeline.measures import CHAR_METRICS, invariants
 from spanbench_pipeline.measures.aggregate import config_metrics
+from spanbench_pipeline.measures.characters import character_metrics
 from spanbench_pipeline.measures.failure_labels import failure_labels
 from spanbench_pipeline.measures.retrieval import query_metrics
 from spanbench_pipeline_tests.measures import oracle
@@ -180,6 +181,56 @@ def test_missing_metrics() -> None:
     assert len(nothing) == 6 * QUERIES.num_rows
     undefined = invariants.missing_metrics(changed(SCORED, setting(0, value=None)), QUERIES)
     assert [row["metric"] for row in undefined] == ["complete_grounding"]
+
+
+def character_rows(depth: int) -> pa.Table:
+    known = CASE.eval_set()
+    return character_metrics(
+        RANKED, known.gold_spans, QUERIES, corpus=CORPUS, config=CONFIG, depth=depth
+    )
+
+
+BOTH = pa.concat_tables([SCORED, character_rows(4)])
+
+
+@pytest.mark.parametrize(
+    ("metric", "value", "sound"),
+    [
+        ("chars_retrieved", 400.0, True),
+        ("chars_retrieved", -1.0, False),
+        ("chars_retrieved", float("inf"), False),
+        ("chars_retrieved", float("nan"), False),
+        ("char_recall_paper", 1.5, True),
+        ("char_recall_paper", -0.1, False),
+        ("char_recall_paper", float("inf"), False),
+        ("char_precision_paper", 1.5, False),
+        ("char_recall_union", 1.5, False),
+        ("char_precision_union", 1.5, False),
+    ],
+)
+def test_what_may_exceed_1(metric: str, value: float, sound: bool) -> None:
+    assert invariants.metrics_out_of_range(BOTH) == []
+    number = BOTH["metric"].to_pylist().index(metric)
+    found = invariants.metrics_out_of_range(changed(BOTH, setting(number, value=value)))
+    assert [row["metric"] for row in found] == [metric] * (not sound)
+
+
+def test_which_character_metrics_there_are_follows_from_the_depth() -> None:
+    assert invariants.missing_metrics(BOTH, QUERIES, 4) == []
+    # Deeper lists have a k of 8: five metrics of three queries; less deep ones no k of 4.
+    missing = invariants.missing_metrics(BOTH, QUERIES, 8)
+    assert [row["k"] for row in missing] == [8] * 15
+    assert {row["metric"] for row in missing} == set(CHAR_METRICS)
+    beside = invariants.missing_metrics(BOTH, QUERIES, 3)
+    assert [row["k"] for row in beside] == [4] * 15
+    without = invariants.missing_metrics(SCORED, QUERIES, 1)
+    assert sorted((row["metric"], row["query_id"]) for row in without) == [
+        (metric, f"q{n}") for metric in sorted(CHAR_METRICS) for n in (1, 2, 3)
+    ]
+    lost = invariants.missing_metrics(changed(BOTH, lambda rows: rows.pop()), QUERIES, 4)
+    assert [(row["query_id"], row["k"]) for row in lost] == [("q3", 4)]
+    null = changed(BOTH, setting(BOTH.num_rows - 1, value=None))
+    assert len(invariants.missing_metrics(null, QUERIES, 4)) == 1
 
 
 def test_undeclared_overlaps() -> None:

@@ -10,7 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from spanbench_pipeline import tables
-from spanbench_pipeline.measures import verdicts
+from spanbench_pipeline.measures import baseline_checks, verdicts
 from spanbench_pipeline.measures.regression import Rule, Run, regression
 
 RULE = Rule(level=0.05, minimum_effect=0.02, rounds=10_000, seed=1)
@@ -115,6 +115,40 @@ def test_a_fall_below_the_minimum_effect_is_a_change():
     assert (row["verdict"], row["difference"]) == ("changed", pytest.approx(-0.01))
     reached = Rule(0.05, 0.01, 10_000, 1)  # the fall is 0.01 but for rounding
     assert one(before, after, reached)["verdict"] == "regression"
+
+
+CHARACTERS: Metrics = {
+    "char_precision_union": [0.5, 1.0],
+    "char_recall_union": [0.5, 1.0],
+    "char_precision_paper": [0.5, 1.0],
+    "char_recall_paper": [0.5, 1.5],
+    "chars_retrieved": [400.0, 800.0],
+}
+
+
+def test_metrics_that_count_characters_compare_across_chunkers():
+    found = compare(run({"a": CHARACTERS}), run({"a": CHARACTERS}, chunks="c2"))
+    assert {row["verdict"] for row in found.values()} == {"pass"}
+
+
+@pytest.mark.parametrize("after", [200.0, 600.0])
+def test_more_or_fewer_characters_are_neither_better_nor_worse(after: float):
+    before: Metrics = {"chars_retrieved": [400.0] * 9, "char_recall_union": [0.4] * 9}
+    now: Metrics = {"chars_retrieved": [after] * 9, "char_recall_union": [after / 1000] * 9}
+    found = compare(run({"a": before}), run({"a": now}))
+    row = found["a", "chars_retrieved"]
+    assert (row["verdict"], row["difference"], row["p"]) == ("changed", after - 400, 1 / 512)
+    assert row["n_changed"] == 9
+    quality = found["a", "char_recall_union"]["verdict"]
+    assert quality == ("regression" if after < 400 else "improved")
+    table = regression(run({"a": before}), run({"a": now}), RULE, corpus="c")
+    scored = metrics_table({"a": before}), metrics_table({"a": now})
+    assert baseline_checks.wrong_comparisons(table, *scored, level=0.05, effect=0.02) == []
+    rows = table.to_pylist()
+    assert rows[1]["metric"] == "chars_retrieved"
+    judged = pa.Table.from_pylist([rows[1] | {"verdict": quality}], table.schema)
+    (wrong,) = baseline_checks.wrong_comparisons(judged, *scored, level=0.05, effect=0.02)
+    assert wrong["problem"] == "the verdict is changed"
 
 
 def test_swapped_queries_leave_the_mean_and_are_named():

@@ -107,8 +107,25 @@ def test_under_no_effect_a_fall_is_called_at_the_stated_rate():
     assert np.mean(falls) < 0.1 + 3 * np.sqrt(0.1 * 0.9 / 2000)
 
 
-def test_blocks_do_not_change_what_is_drawn(monkeypatch: pytest.MonkeyPatch):
-    differences = [-1.0] * 20 + [1.0] * 9 + [0.5] * 3
+def test_drawing_sizes_or_differences_says_the_same(monkeypatch: pytest.MonkeyPatch):
+    # 40 differences of 20 sizes, drawn one by one, and by how often each size is drawn.
+    differences = [n / 100 for n in range(-8, 12)] * 2
+    one_by_one = change(differences, level=0.05, rounds=40_000, seed=1)
+    monkeypatch.setattr(significance, "_MOSTLY_EQUAL", 1)
+    by_size = change(differences, level=0.05, rounds=40_000, seed=2)
+    assert one_by_one is not None
+    assert by_size is not None
+    assert one_by_one != by_size
+    for name, near in (("p", 0.01), ("low", 0.001), ("high", 0.001)):
+        assert getattr(one_by_one, name) == pytest.approx(getattr(by_size, name), abs=near)
+
+
+@pytest.mark.parametrize(
+    "differences", [[-1.0] * 20 + [1.0] * 9 + [0.5] * 3, [n / 100 for n in range(-8, 25)]]
+)
+def test_blocks_do_not_change_what_is_drawn(
+    differences: list[float], monkeypatch: pytest.MonkeyPatch
+):
     whole = change(differences, level=0.05, rounds=1000, seed=1)
     monkeypatch.setattr(significance, "_BLOCK", 50)
     assert change(differences, level=0.05, rounds=1000, seed=1) == whole

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import re
 import sys
 from collections.abc import Callable
@@ -17,12 +18,16 @@ from spanbench_pipeline.corpora.directory import DirectorySource
 from spanbench_pipeline.errors import InputError
 from spanbench_pipeline.evalset import Document, EvalSet, GoldSpan, Query, assemble
 from spanbench_pipeline.experiment import ChunkerSettings, Configuration
+from spanbench_pipeline.measures import CHAR_METRICS
+from spanbench_pipeline.measures.characters import character_metrics
 from spanbench_pipeline.measures.chunk_stats import chunk_stats
 from spanbench_pipeline.measures.config_stats import config_stats
 from spanbench_pipeline.measures.failure_labels import failure_labels
+from spanbench_pipeline.measures.forensics import LABELS, STATES, forensic_labels, span_states
 from spanbench_pipeline.measures.headroom import COSTS, costs, headroom
 from spanbench_pipeline.measures.retrieval import query_metrics
 from spanbench_pipeline.measures.stages import STAGES, lost_stages
+from spanbench_pipeline.reports import explain
 
 ROOT = Path(__file__).resolve().parents[2]
 METRICS = (ROOT / "docs" / "metrics.md").read_text(encoding="utf-8")
@@ -204,6 +209,123 @@ def test_headroom_of_the_examples(row: list[str]) -> None:
     assert [bounds[name] for name in heads] == [float(value) for value in row[2:6]]
     costly = [cost for cost in COSTS if costs(bounds)[cost]]
     assert costly == ([] if row[6] == "nothing" else [row[6]])
+
+
+Place = tuple[str, int, int]
+
+
+def placed_table(ranked: list[Place]) -> pa.Table:
+    none = {"dense_rank": None, "bm25_rank": None, "fused_rank": None}
+    return tables.from_rows(
+        "rankings",
+        [
+            {"corpus": "docs", "config": "c", "query_id": "q1", "rank": rank, "score": 1 / rank}
+            | {"chunk_id": f"{doc_id}:{start}:{end}", "doc_id": doc_id}
+            | {"start_char": start, "end_char": end}
+            | none
+            for rank, (doc_id, start, end) in enumerate(ranked, 1)
+        ],
+    )
+
+
+def forensic(ranked: pa.Table, made: EvalSet, chunks: pa.Table) -> dict[int, dict[str, Any]]:
+    """k -> the row of the one query."""
+    table = forensic_labels(
+        ranked, made.gold_spans, chunks, made.queries, corpus="docs", config="c", depth=64
+    )
+    return {row["k"]: row for row in table.to_pylist()}
+
+
+def character_values(ranked: pa.Table, made: EvalSet, *, foreign: bool = False) -> dict[str, str]:
+    """``metric@k`` -> its value as the page writes it."""
+    table = character_metrics(
+        ranked, made.gold_spans, made.queries, corpus="docs", config="c", depth=64, foreign=foreign
+    )
+    return {
+        f"{r['metric']}@{r['k']}": f"{r['value']:.{0 if r['metric'] == 'chars_retrieved' else 3}f}"
+        for r in table.to_pylist()
+    }
+
+
+def test_character_metrics_of_the_examples() -> None:
+    windows: list[Place] = [("d", 100, 200), ("d", 50, 150), ("d", 150, 250)]
+    lists = (ranking_table(RANKING, chunk_table(TENS)), placed_table(windows))
+    rows = {r[0].strip("`"): r[2:4] for r in rows_below(METRICS, "metric at k = 4 |")}
+    assert set(rows) == set(CHAR_METRICS)
+    for column, ranked in enumerate(lists):
+        found = character_values(ranked, eval_set(GOLD))
+        assert {m: r[column] for m, r in rows.items()} == {m: found[f"{m}@4"] for m in rows}
+
+
+def test_a_ranking_from_elsewhere_that_repeats_a_place() -> None:
+    twice: list[Place] = [("d", 0, 10), ("d", 0, 10), ("d", 10, 40)]
+    found = character_values(placed_table(twice), eval_set([(0, 20)]), foreign=True)
+    assert "precision 30 / 50 and recall 30 / 20, union 20 / 40 and 20 / 20" in METRICS
+    names = ("precision_paper", "recall_paper", "precision_union", "recall_union")
+    assert [found[f"char_{n}@4"] for n in names] == ["0.600", "1.500", "0.500", "1.000"]
+
+
+def test_states_and_labels_of_the_example() -> None:
+    made, chunks = eval_set(GOLD), chunk_table(TENS)
+    ranked = ranking_table(RANKING, chunks)
+    labels = forensic(ranked, made, chunks)
+    states: dict[int, list[str]] = {}
+    table = span_states(
+        ranked, made.gold_spans, chunks, made.queries, corpus="docs", config="c", depth=64
+    )
+    for row in table.to_pylist():
+        states.setdefault(row["k"], []).append(f"`{row['state']}` {row['covered_chars']}")
+        assert row["severed"] == (row["span_no"] == 1)
+    stated = rows_below(METRICS, "k | A | B | label")
+    assert [int(row[0]) for row in stated] == [1, 2, 4, 5, 8]
+    for row in stated:
+        found = labels[int(row[0])]
+        excess = "" if found["excess"] is None else f"{found['excess']:.3f}"
+        assert row[1:5] == [*states[int(row[0])], f"`{found['label']}`", excess]
+    stability = {k: json.loads(labels[k]["stability"]) for k in (4, 8)}
+    assert {s for s, label in stability[8].items() if label == "OVR"} == {"factor 2"}
+    assert {s for s, label in stability[8].items() if label == "OK"} == {
+        *stability[8].keys() - {"factor 2"}
+    }
+    assert {s for s, label in stability[4].items() if label == "OK"} == {"covered 0.3"}
+    assert {s for s, label in stability[4].items() if label == "CBF"} == {
+        *stability[4].keys() - {"covered 0.3"}
+    }
+
+
+def read_places(text: str) -> list[Place]:
+    return [(d, int(s), int(e)) for d, s, e in re.findall(r"`([AB])\[(\d+), (\d+)\)`", text)]
+
+
+@pytest.mark.parametrize("row", rows_below(METRICS, "ranked | gold of the query"), ids="-".join)
+def test_forensic_labels_of_the_examples(row: list[str]) -> None:
+    ranked, gold = read_places(row[0]), read_places(row[1])
+    assert bool(row[0]) == bool(ranked)
+    documents = [Document(d, d, "x" * 2000, f"{d}.txt", "utf-8") for d in "AB"]
+    made = assemble(
+        "docs", documents, [Query("q1", "asked", [GoldSpan(*place) for place in gold], None)]
+    )
+    size = numbers(row[2])
+    pieces = [("A", n, n + size[0]) for n in range(0, 600, size[0])] if size else ranked
+    chunks = tables.from_rows(
+        "chunks",
+        [
+            {"corpus": "docs", "chunker": "c", "chunk_id": f"{d}:{start}", "doc_id": d}
+            | {"chunk_no": n, "start_char": start, "end_char": end}
+            for n, (d, start, end) in enumerate(pieces)
+        ],
+    )
+    label = forensic(placed_table(ranked), made, chunks)[64]["label"]
+    assert row[3].startswith(f"`{label}`")
+
+
+def test_the_names_of_labels_and_states_are_those_of_the_page() -> None:
+    named = {row[0].strip("`"): row[1] for row in rows_below(METRICS, "code | name")}
+    assert named == LABELS
+    assert set(LABELS) == set(explain.FORENSIC_LABELS)
+    stated = tuple(row[0].strip("`") for row in rows_below(METRICS, "state | holds when"))
+    assert stated == STATES == tuple(explain.STATES)
+    assert set(explain.CHARACTER_METRICS) == set(CHAR_METRICS)
 
 
 def test_every_table_and_column_is_in_the_architecture() -> None:
