@@ -67,7 +67,7 @@ def read_record(folder: Path) -> CopyRecord:
         raise InputError(f"{path}: not here yet; run: {FETCH}")
     try:
         return _record(json.loads(files.read_bytes(path)))
-    except (ValueError, TypeError, AttributeError, RecursionError) as error:
+    except (ValueError, TypeError, AttributeError, LookupError, RecursionError) as error:
         raise InputError(f"{path}: not a record of LegalBench-RAG; run: {FETCH}") from error
 
 

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import re
 import unicodedata
-import urllib.parse
 
 BENCHMARKS = ("contractnli", "cuad", "maud", "privacy_qa")
 SUFFIX = ".txt"
@@ -91,14 +90,17 @@ def can_be_stored(path: str) -> bool:
 
 
 def _decoded(path: str) -> str:
-    while True:
-        try:
-            plain = urllib.parse.unquote(path, errors="strict")
-        except UnicodeDecodeError:
-            return path
-        if plain == path:
-            return path
+    """The path with every percent-encoded character decoded, until there is none."""
+    while (plain := _ENCODED.sub(_plain, path)) != path:
         path = plain
+    return path
 
 
+def _plain(encoded: re.Match[str]) -> str:
+    """Encoded bytes as text; one that is no UTF-8 stays encoded."""
+    text = bytes.fromhex(encoded[0].replace("%", "")).decode("utf-8", "surrogateescape")
+    return "".join(f"%{ord(c) - 0xDC00:02X}" if "\udc80" <= c <= "\udcff" else c for c in text)
+
+
+_ENCODED = re.compile("(?:%[0-9a-fA-F]{2})+")
 _PUBLISHED = {canonical(path): path for path in _NOT_CANONICAL.splitlines()}
