@@ -29,6 +29,7 @@ first steps:
 real contracts:
   spanbench fetch cuad             download CUAD (18 MB), verified
   spanbench run cuad               20 contracts, 50 queries marked by lawyers
+  spanbench fetch legalbenchrag --archive PATH    714 documents of four benchmarks
 
 your own documents:
   spanbench adapt --docs DIR --queries FILE.jsonl --name my_contracts

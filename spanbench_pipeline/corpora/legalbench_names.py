@@ -59,7 +59,7 @@ def canonical(path: str) -> str:
     are composed (NFC), and each ``|``, ``:`` and further ``/`` becomes ``_``. The canonical form of
     a canonical path is itself.
     """
-    benchmark, slash, name = unicodedata.normalize("NFC", _decoded(path)).partition("/")
+    benchmark, slash, name = _decoded(path).partition("/")
     return benchmark + slash + re.sub("[|:/]", "_", name)
 
 
@@ -69,7 +69,7 @@ def published(path: str) -> str:
     The mini set is drawn by it. A path that was published in canonical form, or not at all, is
     what it is once decoded.
     """
-    return _PUBLISHED.get(canonical(path)) or unicodedata.normalize("NFC", _decoded(path))
+    return _PUBLISHED.get(canonical(path)) or _decoded(path)
 
 
 def document_id(path: str) -> str:
@@ -90,10 +90,18 @@ def can_be_stored(path: str) -> bool:
 
 
 def _decoded(path: str) -> str:
-    """The path with every percent-encoded character decoded, until there is none."""
-    while (plain := _ENCODED.sub(_plain, path)) != path:
+    """The path composed, and every percent-encoded character decoded, until there is none.
+
+    Composed first, so that the letter of a decomposed accent is never taken for a digit.
+    """
+    path = _composed(path)
+    while (plain := _composed(_ENCODED.sub(_plain, path))) != path:
         path = plain
     return path
+
+
+def _composed(text: str) -> str:
+    return unicodedata.normalize("NFC", text)
 
 
 def _plain(encoded: re.Match[str]) -> str:
