@@ -29,6 +29,7 @@ first steps:
 real contracts:
   spanbench fetch cuad             download CUAD (18 MB), verified
   spanbench run cuad               20 contracts, 50 queries marked by lawyers
+  spanbench fetch legalbenchrag --archive PATH    714 documents of four benchmarks
 
 your own documents:
   spanbench adapt --docs DIR --queries FILE.jsonl --name my_contracts
@@ -332,11 +333,17 @@ def _add_fetch(commands: Commands[argparse.ArgumentParser]) -> None:
         "bring a corpus's archive or the models' weights here, verified",
         "  spanbench fetch cuad\n"
         "  spanbench fetch cuad --archive data.zip --sha256 HEX   a local bundle\n"
+        "  spanbench fetch legalbenchrag --archive PATH           a zip or folder, given: its\n"
+        "      download is a link in the README of github.com/zeroentropy-ai/legalbenchrag\n"
         "  spanbench fetch models                                 weights from the model hub",
     )
-    parser.add_argument("what", choices=("cuad", "models"))
+    parser.add_argument("what", choices=("cuad", "legalbenchrag", "models"))
     parser.add_argument("--archive", type=Path, metavar="PATH", help="a local bundle")
-    parser.add_argument("--sha256", metavar="HEX", help="what the archive's member must hash to")
+    parser.add_argument(
+        "--sha256",
+        metavar="HEX",
+        help="what must hash to this: cuad, the archive's member; legalbenchrag, the zip",
+    )
 
 
 def _add_adapt(commands: Commands[argparse.ArgumentParser]) -> None:

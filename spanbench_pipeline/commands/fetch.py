@@ -13,17 +13,20 @@ from spanbench_pipeline.assets.run import Runner
 from spanbench_pipeline.commands.results import command
 from spanbench_pipeline.commands.run import raise_failures
 from spanbench_pipeline.corpora import fetch as fetching
+from spanbench_pipeline.corpora import legalbench_fetch
 from spanbench_pipeline.errors import InputError
 from spanbench_pipeline.experiment import Encoder, Reranker
 from spanbench_pipeline.project import Project
 
 
 def fetch(project: Project, what: str, archive: Path | None, sha256: str | None) -> str:
-    """Brings ``what`` (cuad, models) and returns what to print."""
+    """Brings ``what`` (cuad, legalbenchrag, models) and returns what to print."""
     if what == "models":
         if archive is not None or sha256 is not None:
             raise InputError("fetch models takes no --archive and no --sha256")
         return _models(project)
+    if what == "legalbenchrag":
+        return _legalbench(project, archive, sha256)
     return _cuad(project, archive, sha256)
 
 
@@ -33,18 +36,34 @@ def _cuad(project: Project, archive: Path | None, sha256: str | None) -> str:
     found = fetching.fetch_cuad(
         project, archive=archive, sha256=sha256, url=url, progress=os.isatty(2)
     )
-    graph = graphs.build(project)
-    corpora = [name for name, e in graph.experiments.items() if e.source.get("kind") == "cuad"]
-    stages = [s for s in graph.stages if s.corpus in corpora and s.key[1:] == ("source_archive",)]
-    with open_instance(project) as instance:
-        raise_failures(Runner(project, instance, stages).run())
+    corpora = _record_sources(project, "cuad")
     lines = [
         f"archive  {found.archive}  sha256 {found.archive_sha256}",
         f"member   {found.member}  sha256 {found.member_sha256}",
     ]
     if found.member_sha256 != found.official_member_sha256:
         lines.append(f"official member's sha256 is {found.official_member_sha256}: not this one")
-    return "\n".join([*lines, f"next: {command(project)} run {' or '.join(sorted(corpora))}"])
+    return "\n".join([*lines, f"next: {command(project)} run {' or '.join(corpora)}"])
+
+
+def _legalbench(project: Project, archive: Path | None, sha256: str | None) -> str:
+    """Fetches LegalBench-RAG and materializes the source archives of the corpora that read it."""
+    found = legalbench_fetch.fetch_legalbench(project, archive=archive, sha256=sha256)
+    corpora = _record_sources(project, "legalbenchrag")
+    lines = [f"content  {len(found.files)} files  sha256 {found.content_sha256}"]
+    if found.archive_sha256 != found.content_sha256:
+        lines.insert(0, f"archive  {found.archive}  sha256 {found.archive_sha256}")
+    return "\n".join([*lines, f"next: {command(project)} run {' or '.join(corpora)}"])
+
+
+def _record_sources(project: Project, kind: str) -> list[str]:
+    """Materializes the source archives of the corpora of one kind; their names, sorted."""
+    graph = graphs.build(project)
+    corpora = [name for name, e in graph.experiments.items() if e.source.get("kind") == kind]
+    stages = [s for s in graph.stages if s.corpus in corpora and s.key[1:] == ("source_archive",)]
+    with open_instance(project) as instance:
+        raise_failures(Runner(project, instance, stages).run())
+    return sorted(corpora)
 
 
 def _models(project: Project) -> str:

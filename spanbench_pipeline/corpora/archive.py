@@ -7,7 +7,7 @@ import json
 import struct
 import zipfile
 import zlib
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import asdict, dataclass, fields
 from pathlib import Path
@@ -17,6 +17,8 @@ from spanbench_pipeline.errors import InputError
 
 BLOCK = 1 << 20
 LOCAL = "local archive"
+UTF8_NAME = 1 << 11
+"""The flag of a member whose name is UTF-8; without it zipfile reads code page 437."""
 DAMAGED = (
     zipfile.BadZipFile,
     zlib.error,
@@ -90,11 +92,52 @@ def extract_member(archive: Path, name: str, target: Path, *, max_bytes: int) ->
     """
     try:
         with _opened(archive) as opened:
-            info = _entry(archive, opened, name)
-            return _copy(opened, info, target, max_bytes, archive)
+            found = [info for info in opened.infolist() if info.orig_filename == name]
+            return _copy(opened, _entry(archive, found, name), target, max_bytes, archive)
     except BaseException:
         target.unlink(missing_ok=True)
         raise
+
+
+def member_names(archive: Path) -> list[str]:
+    """The names of the archive's members, in its order; folders are left out.
+
+    Raises InputError for an archive that is no zip, truncated or damaged.
+    """
+    with _opened(archive) as opened:
+        return [_name(i) for i in opened.infolist() if not i.orig_filename.endswith("/")]
+
+
+def extract_members(
+    archive: Path, targets: Mapping[str, Path], *, max_bytes: int, max_total: int
+) -> dict[str, Member]:
+    """Write each member named in ``targets``, which is name -> where to; what was written, by name.
+
+    As :func:`extract_member`, with at most ``max_bytes`` written of one and ``max_total`` of all.
+    What was written before an error stays: ``targets`` lie in a folder that the caller clears.
+    """
+    with _opened(archive) as opened:
+        entries: dict[str, list[zipfile.ZipInfo]] = {}
+        for info in opened.infolist():
+            entries.setdefault(_name(info), []).append(info)
+        chosen = {name: _entry(archive, entries.get(name, []), name) for name in targets}
+        # No more of a member is ever read than it claims, so the claims bound what is written.
+        if sum(info.file_size for info in chosen.values()) > max_total:
+            raise InputError(f"{archive}: longer than {max_total:,} bytes in all: refused")
+        return {
+            name: _copy(opened, info, targets[name], max_bytes, archive)
+            for name, info in chosen.items()
+        }
+
+
+def _name(info: zipfile.ZipInfo) -> str:
+    """A member's name; one that is not marked as UTF-8 is read as such where it can be."""
+    if info.flag_bits & UTF8_NAME:
+        return info.orig_filename
+    try:
+        return info.orig_filename.encode("cp437").decode("utf-8")
+    except UnicodeError:
+        return info.orig_filename
 
 
 @contextmanager
@@ -110,9 +153,8 @@ def _opened(archive: Path) -> Iterator[zipfile.ZipFile]:
         ) from error
 
 
-def _entry(archive: Path, opened: zipfile.ZipFile, name: str) -> zipfile.ZipInfo:
-    # orig_filename is the name as it stands in the archive: filename is cut at a NUL.
-    found = [info for info in opened.infolist() if info.orig_filename == name]
+def _entry(archive: Path, found: Sequence[zipfile.ZipInfo], name: str) -> zipfile.ZipInfo:
+    """The one entry of that name; orig_filename is the whole name, filename is cut at a NUL."""
     if len(found) != 1:
         what = "no member" if not found else f"{len(found)} members"
         raise InputError(f"{archive}: {what} {name}; exactly one is needed")

@@ -97,7 +97,7 @@ def fetch_bundle(
     if archive is not None and not archive.is_file():
         raise InputError(f"{archive}: no such file; --archive wants the path of a zip archive")
     job = Download(url, folder / STAGED, bundle.max_archive_bytes, progress, attempts, pause)
-    with _folder(folder):
+    with locked(folder):
         try:
             if archive is not None:
                 origin = Origin(archive, archive.name, archives.LOCAL)
@@ -123,7 +123,7 @@ def _expected(bundle: Bundle, sha256: str | None) -> str:
 
 
 @contextlib.contextmanager
-def _folder(folder: Path) -> Iterator[None]:
+def locked(folder: Path) -> Iterator[None]:
     """The folder, made if need be, for one fetch at a time; removed again if it stays empty."""
     import fcntl
 

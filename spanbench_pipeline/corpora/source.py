@@ -16,6 +16,7 @@ from spanbench_pipeline.project import Project
 KINDS: Mapping[str, str] = {
     "cuad": "spanbench_pipeline.corpora.cuad",
     "directory": "spanbench_pipeline.corpora.directory",
+    "legalbenchrag": "spanbench_pipeline.corpora.legalbench",
 }
 """Each ``kind`` of an experiment's [source] and the module whose ``open_source`` serves it.
 
@@ -84,7 +85,8 @@ def settings(
 ) -> dict[str, Any]:
     """The [source] table without ``kind``: known keys only, each of its type, required ones there.
 
-    Raises InputError otherwise. Types are bool, int and str; an int must be at least 1.
+    Raises InputError otherwise. Types are bool, int, str and list; an int must be at least 1, and
+    what is in a list is for the caller to check.
     """
     found = {key: value for key, value in experiment.source.items() if key != "kind"}
     for key, value in found.items():

@@ -1,0 +1,151 @@
+"""LegalBench-RAG: four benchmarks over contracts and privacy policies, pooled or each alone.
+
+``spanbench fetch legalbenchrag`` brings a copy; this module reads the files that a corpus is made
+of, and only if their bytes are the recorded ones. Queries name their document in words, so they
+are unscoped: no query has a doc_id.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from functools import lru_cache
+from pathlib import Path
+
+from spanbench_pipeline.corpora import legalbench_benchmark, legalbench_copy, source
+from spanbench_pipeline.corpora import legalbench_names as names
+from spanbench_pipeline.corpora.legalbench_benchmark import BenchmarkTest
+from spanbench_pipeline.corpora.legalbench_copy import CopyRecord
+from spanbench_pipeline.corpora.source import SourceFile
+from spanbench_pipeline.corpora.strict_json import decode
+from spanbench_pipeline.errors import InputError
+from spanbench_pipeline.evalset import Document, Query
+from spanbench_pipeline.experiment import Experiment, nearest
+from spanbench_pipeline.project import Project
+
+MINI, ALL = "mini", "all"
+EXTRACTOR = "UTF-8 text"
+SETTINGS = {"benchmarks": list, "sample": str}
+"""What [source] may hold beside ``kind``: by default every benchmark, and the mini set."""
+
+
+@dataclass(frozen=True)
+class LegalBenchSource:
+    """LegalBench-RAG as ``fetch`` left it in ``folder``.
+
+    ``sample`` "all" takes every document of the benchmarks and every test, "mini" the mini set's
+    tests and only the documents that these touch.
+    """
+
+    folder: Path
+    benchmarks: tuple[str, ...] = names.BENCHMARKS
+    sample: str = MINI
+
+    def files(self) -> list[SourceFile]:
+        """The archive as recorded, then benchmarks and documents as they are."""
+        record = legalbench_copy.read_record(self.folder)
+        tests = self._tests(record)
+        paths = [legalbench_benchmark.file_of(b) for b in self.benchmarks]
+        rows = [_archive_row(record)]
+        for path in [*paths, *self._documents(record, tests)]:
+            kept = record.files[path]
+            legalbench_copy.hashed(self._path(path), kept)
+            role = "queries" if path in paths else "document"
+            rows.append(SourceFile(path, role, kept.n_bytes, kept.sha256))
+        return rows
+
+    def drawn(self) -> dict[str, str]:
+        """What was taken; see ``source.Source``."""
+        which = ", ".join(self.benchmarks)
+        if self.sample == ALL:
+            return {"sampling": f"none: every document and test of {which}"}
+        size = f"{legalbench_benchmark.MINI_TESTS} tests of each of {which}"
+        return {
+            "sampling": f"the mini set: {size}, and the documents they touch",
+            "sampling seed": "each test's own: the path of its first snippet",
+        }
+
+    def read(self) -> tuple[list[Document], list[Query]]:
+        """Documents and queries, each snippet equal to its answer; see ``source.Source``."""
+        record = legalbench_copy.read_record(self.folder)
+        tests = self._tests(record)
+        texts = {
+            path.removeprefix("corpus/"): decode(self._bytes(record, path), path)
+            for path in self._documents(record, tests)
+        }
+        for test in tests:
+            legalbench_benchmark.check(test, texts)
+        documents = [_document(path, text) for path, text in texts.items()]
+        return documents, [legalbench_benchmark.query(test) for test in tests]
+
+    def _tests(self, record: CopyRecord) -> list[BenchmarkTest]:
+        found: list[BenchmarkTest] = []
+        for benchmark in self.benchmarks:
+            path = legalbench_benchmark.file_of(benchmark)
+            if path not in record.files:
+                raise InputError(
+                    f"{self.folder}: {path} is not recorded; run: {legalbench_copy.FETCH}"
+                )
+            tests = _parsed(self._bytes(record, path), benchmark)
+            found += legalbench_benchmark.mini(tests) if self.sample == MINI else tests
+        return found
+
+    def _documents(self, record: CopyRecord, tests: Iterable[BenchmarkTest]) -> list[str]:
+        """The corpus's files, by name; in the mini set those of them that a test touches.
+
+        A file that a test touches and nobody recorded is missed when the test is checked.
+        """
+        if self.sample == MINI:
+            touched = {f"corpus/{s.document}" for test in tests for s in test.snippets}
+            return sorted(touched & record.files.keys())
+        prefixes = tuple(f"corpus/{benchmark}/" for benchmark in self.benchmarks)
+        return sorted(path for path in record.files if path.startswith(prefixes))
+
+    def _bytes(self, record: CopyRecord, path: str) -> bytes:
+        return legalbench_copy.read(self._path(path), record.files[path])
+
+    def _path(self, path: str) -> Path:
+        return self.folder / legalbench_copy.DATA / path
+
+
+def open_source(experiment: Experiment, project: Project) -> LegalBenchSource:
+    """LegalBench-RAG as [source] wants it; InputError names the experiment file and the key."""
+    found = source.settings(experiment, SETTINGS)
+    sample = found.get("sample", MINI)
+    if sample not in (MINI, ALL):
+        raise source.error(experiment, f"sample = {sample!r}{nearest(sample, (MINI, ALL))}")
+    chosen = found.get("benchmarks", list(names.BENCHMARKS))
+    for name in chosen:
+        if name not in names.BENCHMARKS:
+            raise source.error(
+                experiment, f"benchmarks: {name!r} is none{nearest(str(name), names.BENCHMARKS)}"
+            )
+    if not chosen or len(set(chosen)) < len(chosen):
+        raise source.error(experiment, f"benchmarks = {chosen}: each once, at least one")
+    return LegalBenchSource(
+        project.downloads / legalbench_copy.FOLDER, tuple(sorted(chosen)), sample
+    )
+
+
+@lru_cache(maxsize=2 * len(names.BENCHMARKS))
+def _parsed(data: bytes, benchmark: str) -> Sequence[BenchmarkTest]:
+    """A benchmark's tests; several corpora read one file."""
+    return tuple(legalbench_benchmark.parse(data, benchmark))
+
+
+def _archive_row(record: CopyRecord) -> SourceFile:
+    note = record.origin
+    if record.origin == legalbench_copy.DIRECTORY:
+        note += "; its hash is of its files' hashes and canonical names"
+    return SourceFile(record.archive, "archive", record.archive_bytes, record.archive_sha256, note)
+
+
+def _document(path: str, text: str) -> Document:
+    doc_id = names.document_id(path)
+    return Document(
+        doc_id=doc_id,
+        title=doc_id.partition("/")[2],
+        text=text,
+        source_file=f"corpus/{path}",
+        extractor=EXTRACTOR,
+    )
