@@ -4,12 +4,22 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from functools import partial
+from types import ModuleType
+from typing import Any
 
 import pyarrow as pa
 
+from spanbench_pipeline import tables
 from spanbench_pipeline.assets.stage import Check, Outcome, Reader, Stage
 from spanbench_pipeline.experiment import Configuration, Experiment
-from spanbench_pipeline.measures import consistency, failure_labels, invariants, retrieval
+from spanbench_pipeline.measures import (
+    character_checks,
+    characters,
+    consistency,
+    failure_labels,
+    invariants,
+    retrieval,
+)
 
 Measure = Callable[..., pa.Table]
 
@@ -18,10 +28,10 @@ _RANGE = Check(
     "Every metric lies in [0, 1].",
     lambda reader: invariants.metrics_out_of_range(reader.own()),
 )
-_EVERY_QUERY = Check(
-    "every_query_has_every_metric",
-    "Each query of the corpus has each metric, an empty ranking's included.",
-    lambda reader: invariants.missing_metrics(reader.own(), reader.table("queries")),
+_GROW = Check(
+    "recall_grows_with_depth",
+    "Character recall and characters retrieved never fall as k grows.",
+    lambda reader: character_checks.falling_with_depth(reader.own()),
 )
 _PARTITION = Check(
     "labels_partition_failures",
@@ -52,18 +62,18 @@ def stages(experiment: Experiment) -> list[Stage]:
     found = []
     for config in experiment.configurations:
         stage = partial(_stage, experiment, config)
-        outcomes = stage("span_outcomes", retrieval.span_outcomes, retrieval, (_OUTCOMES,))
+        outcomes = stage("span_outcomes", retrieval.span_outcomes, (retrieval,), (_OUTCOMES,))
         metrics = stage(
             "query_metrics",
-            retrieval.query_metrics,
-            retrieval,
-            (_RANGE, _EVERY_QUERY, _FOLLOW),
+            partial(_query_metrics, experiment.depth),
+            (retrieval, characters),
+            (_RANGE, *_of_lists(experiment, config), _FOLLOW, _GROW),
             (outcomes.key,),
         )
         labels = stage(
             "failure_labels",
             failure_labels.failure_labels,
-            failure_labels,
+            (failure_labels,),
             (_PARTITION, _LABELS),
             (metrics.key,),
         )
@@ -71,12 +81,52 @@ def stages(experiment: Experiment) -> list[Stage]:
     return found
 
 
+def _query_metrics(
+    depth: int,
+    rankings: pa.Table,
+    gold_spans: pa.Table,
+    chunks: pa.Table,
+    queries: pa.Table,
+    *,
+    corpus: str,
+    config: str,
+) -> pa.Table:
+    """The metrics of one look at the list, and those that count characters at every depth."""
+    given: dict[str, Any] = {"corpus": corpus, "config": config}
+    parts = [
+        retrieval.query_metrics(rankings, gold_spans, chunks, queries, **given),
+        characters.character_metrics(rankings, gold_spans, queries, **given, depth=depth),
+    ]
+    return tables.conform("query_metrics", pa.concat_tables(parts))
+
+
+def _of_lists(experiment: Experiment, config: Configuration) -> tuple[Check, ...]:
+    """The checks of query_metrics that depend on how deep the lists go, or on what is in them."""
+    return (
+        Check(
+            "every_query_has_every_metric",
+            "Each query of the corpus has each metric, an empty ranking's included.",
+            lambda reader: invariants.missing_metrics(
+                reader.own(), reader.table("queries"), experiment.depth
+            ),
+        ),
+        Check(
+            "scorings_agree_where_chunks_are_disjoint",
+            "Where no two of the top k chunks overlap, paper and union scoring are equal, and as "
+            "many characters are retrieved as the chunks have.",
+            lambda reader: character_checks.paper_unlike_union(
+                reader.own(), reader.table("rankings", config.slug)
+            ),
+        ),
+    )
+
+
 def _stage(
     experiment: Experiment,
     config: Configuration,
     table: str,
     measure: Measure,
-    module: object,
+    modules: tuple[ModuleType, ...],
     checks: tuple[Check, ...],
     extra: tuple[tuple[str, ...], ...] = (),
 ) -> Stage:
@@ -89,8 +139,8 @@ def _stage(
         description=f"{table.replace('_', ' ').capitalize()} of the configuration {config.name}.",
         compute=partial(_compute, corpus, config, measure),
         deps=deps,
-        modules=(module.__name__,),  # type: ignore[attr-defined]
-        params={"config": config.name},
+        modules=tuple(module.__name__ for module in modules),
+        params={"config": config.name, "depth": experiment.depth},
         owns={"corpus": corpus, "config": config.name},
         checks=checks,
         tags={"corpus": corpus, "config": config.slug, "chunker": config.chunker},

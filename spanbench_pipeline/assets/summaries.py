@@ -20,6 +20,7 @@ from spanbench_pipeline.measures import (
     config_stats,
     consistency,
     invariants,
+    label_cross,
 )
 
 _MEASURES = "spanbench_pipeline.measures"
@@ -58,6 +59,16 @@ def stages(experiment: Experiment) -> list[Stage]:
             [*metrics, queries],
             (f"{_MEASURES}.aggregate",),
             checks=(_AGGREGATES,),
+        ),
+        stage(
+            "label_cross",
+            partial(_label_cross, experiment.corpus),
+            [
+                *_per_config(experiment, "failure_labels"),
+                *_per_config(experiment, "forensic_labels"),
+            ],
+            (f"{_MEASURES}.label_cross",),
+            checks=(_CROSS,),
         ),
         stage(
             "clause_type_metrics",
@@ -187,6 +198,14 @@ def _clause_type_metrics(reader: Reader) -> Outcome:
     )
 
 
+def _label_cross(corpus: str, reader: Reader) -> Outcome:
+    return Outcome(
+        label_cross.label_cross(
+            reader.all("failure_labels"), reader.all("forensic_labels"), corpus=corpus
+        )
+    )
+
+
 def _config_stats(experiment: Experiment, reader: Reader) -> Outcome:
     return Outcome(
         config_stats.config_stats(
@@ -223,6 +242,13 @@ _COUNTS = Check(
     "counts_and_shares_sound",
     "The number of chunks is the chunk table's, and every share lies in [0, 1].",
     lambda reader: consistency.wrong_chunk_stats(reader.own(), reader.all("chunks")),
+)
+_CROSS = Check(
+    "pairs_sum_to_queries",
+    "The pairs of labels sum to the queries that have each label, of both kinds.",
+    lambda reader: consistency.wrong_label_cross(
+        reader.own(), reader.all("failure_labels"), reader.all("forensic_labels")
+    ),
 )
 _BY_TYPE = Check(
     "means_equal_their_parts",

@@ -136,6 +136,35 @@ _SPAN_METRICS = {
 }
 
 
+def wrong_label_cross(
+    label_cross: pa.Table, failure_labels: pa.Table, forensic_labels: pa.Table
+) -> Rows:
+    """Labels of a configuration whose pairs do not sum to the queries that have them at k = 5."""
+    at_top = [row for row in forensic_labels.to_pylist() if row["k"] == TOP]
+    asked = Counter(row["config"] for row in at_top)
+    failing = Counter((row["config"], row["label"]) for row in failure_labels.to_pylist())
+    expected: dict[str, Counter[tuple[str, str | None]]] = {
+        "forensic_label": Counter((row["config"], row["label"]) for row in at_top),
+        "failure_label": Counter({key: n for key, n in failing.items() if asked[key[0]]}),
+    }
+    for config, n in asked.items():
+        failed = sum(count for (of, _), count in failing.items() if of == config)
+        if n - failed:
+            expected["failure_label"][config, None] = n - failed
+    wrong: Rows = []
+    for column, counted in expected.items():
+        found: Counter[tuple[str, str | None]] = Counter()
+        for row in label_cross.to_pylist():
+            found[row["config"], row[column]] += row["n_queries"]
+        wrong += [
+            {"config": config, column: label, "counted": found[config, label]}
+            | {"queries": counted[config, label]}
+            for config, label in sorted(found.keys() | counted.keys(), key=str)
+            if found[config, label] != counted[config, label]
+        ]
+    return wrong
+
+
 def malformed_labels(failure_labels: pa.Table, levers: dict[str, str | None]) -> Rows:
     """Labels that do not exist, with another lever than theirs, or without readable evidence."""
     wrong: Rows = []
