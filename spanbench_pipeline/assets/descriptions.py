@@ -34,6 +34,8 @@ READING: dict[str, str] = {
     "are wanted where the chunker slides a window.",
     "embeddings": "A row is one chunk's vector. `n_tokens` is its length in word pieces: what "
     "lies beyond the encoder's limit is not in the vector.",
+    "routed_documents": "A row is one document that is searched for a query; rank 1 is the one "
+    "whose card fits best. A query's chunks come from these documents and no others.",
     "rankings": "A row is one chunk in one query's list; rank 1 is the best. `dense_rank` and "
     "`bm25_rank` say where each retriever had it, a dash that it did not.",
     "query_metrics": "A row is one metric of one query, from 0 (worst) to 1. `k` is how far down "

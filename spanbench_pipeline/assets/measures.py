@@ -3,13 +3,23 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import replace
 from functools import partial
 
 import pyarrow as pa
 
+from spanbench_pipeline import tables
+from spanbench_pipeline.assets.routing import key as routed_documents
 from spanbench_pipeline.assets.stage import Check, Outcome, Reader, Stage
 from spanbench_pipeline.experiment import Configuration, Experiment
-from spanbench_pipeline.measures import consistency, failure_labels, invariants, retrieval
+from spanbench_pipeline.freshness import Key
+from spanbench_pipeline.measures import (
+    consistency,
+    failure_labels,
+    invariants,
+    retrieval,
+    routing,
+)
 
 Measure = Callable[..., pa.Table]
 
@@ -18,11 +28,16 @@ _RANGE = Check(
     "Every metric lies in [0, 1].",
     lambda reader: invariants.metrics_out_of_range(reader.own()),
 )
-_EVERY_QUERY = Check(
-    "every_query_has_every_metric",
-    "Each query of the corpus has each metric, an empty ranking's included.",
-    lambda reader: invariants.missing_metrics(reader.own(), reader.table("queries")),
-)
+
+
+def _every_query(*also: tuple[str, int | None]) -> Check:
+    return Check(
+        "every_query_has_every_metric",
+        "Each query of the corpus has each metric, an empty ranking's included.",
+        lambda reader: invariants.missing_metrics(reader.own(), reader.table("queries"), also),
+    )
+
+
 _PARTITION = Check(
     "labels_partition_failures",
     "Exactly the failing queries have a label, one each.",
@@ -57,9 +72,11 @@ def stages(experiment: Experiment) -> list[Stage]:
             "query_metrics",
             retrieval.query_metrics,
             retrieval,
-            (_RANGE, _EVERY_QUERY, _FOLLOW),
+            (_RANGE, _every_query(), _FOLLOW),
             (outcomes.key,),
         )
+        if config.routing:
+            metrics = _with_routing(metrics, experiment, config)
         labels = stage(
             "failure_labels",
             failure_labels.failure_labels,
@@ -95,6 +112,44 @@ def _stage(
         checks=checks,
         tags={"corpus": corpus, "config": config.slug, "chunker": config.chunker},
     )
+
+
+def _with_routing(stage: Stage, experiment: Experiment, config: Configuration) -> Stage:
+    """The stage ``query_metrics`` of a configuration that routes: with how well it does."""
+    routed = routed_documents(experiment, config)
+    metric = (routing.ROUTING_RECALL, config.routing)
+    follows = Check(
+        "routing_recall_follows_from_documents",
+        "Routing recall is the share of a query's gold documents that are among the kept ones.",
+        lambda reader: routing.wrong_recalls(
+            reader.own(),
+            reader.stored(routed).table,
+            reader.table("gold_spans"),
+            config.routing,
+        ),
+    )
+    return replace(
+        stage,
+        compute=partial(_routed_metrics, experiment.corpus, config, routed),
+        deps=(*stage.deps, routed),
+        modules=(*stage.modules, routing.__name__),
+        params={**stage.params, "routing": config.routing},
+        checks=(_RANGE, _every_query(metric), _FOLLOW, follows),
+    )
+
+
+def _routed_metrics(corpus: str, config: Configuration, routed: Key, reader: Reader) -> Outcome:
+    recall = routing.routing_recall(
+        reader.stored(routed).table,
+        reader.table("gold_spans"),
+        reader.table("queries"),
+        corpus=corpus,
+        config=config.name,
+        keep=config.routing,
+    )
+    others = _compute(corpus, config, retrieval.query_metrics, reader)
+    table = pa.concat_tables([others.table, recall])
+    return Outcome(tables.conform("query_metrics", table))
 
 
 def _compute(corpus: str, config: Configuration, measure: Measure, reader: Reader) -> Outcome:

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import importlib
 import os
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from contextlib import nullcontext
 from dataclasses import asdict, dataclass, field
 from functools import partial
@@ -18,17 +18,22 @@ import numpy as np
 import pyarrow as pa
 
 from spanbench_pipeline import encoding
-from spanbench_pipeline.assets import embeddings
+from spanbench_pipeline.assets import embeddings, routing
 from spanbench_pipeline.assets.stage import Check, Outcome, Reader, Rows, Stage
-from spanbench_pipeline.experiment import DENSE, Configuration, Experiment, slug
+from spanbench_pipeline.experiment import DENSE, FUSIONS, Configuration, Experiment, slug
 from spanbench_pipeline.measures import consistency, invariants, list_lengths
 from spanbench_pipeline.project import Project
-from spanbench_pipeline.retrieval import dense, fusion, ranking, rerank
+from spanbench_pipeline.retrieval import convex, dense, fusion, ranking, rerank
 from spanbench_pipeline.retrieval.lists import Lists
 from spanbench_pipeline.retrieval.scope import Scope, ScopedRows, scopes
 from spanbench_pipeline.retrieval.texts import chunk_texts
 
 _ROOM = "spanbench_pipeline.retrieval"
+_FUSIONS: dict[str, tuple[str, Callable[..., Lists], str]] = {
+    "rrf": ("fusion", fusion.fuse, "k"),
+    "cc": ("convex", convex.fuse, "alpha"),
+}
+"""Each fusion's module, its function, and what that calls its constant."""
 
 
 def stages(experiment: Experiment, project: Project) -> list[Stage]:
@@ -39,8 +44,10 @@ def stages(experiment: Experiment, project: Project) -> list[Stage]:
 def _stage(experiment: Experiment, config: Configuration, project: Project) -> Stage:
     corpus = experiment.corpus
     deps = [(corpus, "documents"), (corpus, "queries"), (corpus, "chunks", config.chunker)]
-    if config.encoder is not None:
-        deps.append(embeddings.key(experiment, config.chunker, config.encoder))
+    if config.uses_dense:
+        deps.append(embeddings.key(experiment, config.chunker, config.encoder or ""))
+    if config.routing:
+        deps.append(routing.key(experiment, config))
     return Stage(
         key=(corpus, "rankings", config.slug),
         table="rankings",
@@ -64,7 +71,7 @@ def _modules(experiment: Experiment, config: Configuration) -> tuple[str, ...]:
         "dense": config.uses_dense,
         experiment.dense_engine: config.uses_dense,
         **dict.fromkeys(_text_channels(config), True),
-        "fusion": config.fusion is not None,
+        _FUSIONS[config.fusion][0]: config.fusion_used is not None,
         "rerank": config.reranker is not None,
     }
     encoder = ("spanbench_pipeline.encoding",) if config.uses_dense else ()
@@ -83,11 +90,12 @@ def _libraries(experiment: Experiment, config: Configuration) -> tuple[str, ...]
 
 def _params(experiment: Experiment, config: Configuration, project: Project) -> dict[str, Any]:
     """What of the configuration decides its ranking."""
-    params = asdict(config) | {"depth": experiment.depth}
-    if config.fusion is None:
-        del params["rrf_k"]
-    if config.encoder is not None:
-        settings = experiment.encoders[config.encoder]
+    apart = {"encoder", "fusion", "routing", "routing_alpha", *FUSIONS.values()}
+    params = {name: value for name, value in asdict(config).items() if name not in apart}
+    # Which documents routing keeps is an input, however they were chosen.
+    params |= {"depth": experiment.depth, "fusion": config.fusion_used}
+    if config.uses_dense:
+        settings = experiment.encoders[config.encoder or ""]
         params["encoder"] = embeddings.model_params(settings, project)
     if config.reranker is not None:
         chosen = experiment.rerankers[config.reranker]
@@ -101,7 +109,12 @@ def _compute(experiment: Experiment, config: Configuration, reader: Reader) -> O
     texts = chunk_texts(documents, chunks)
     # The reranker first: where its weights are absent, nothing need be searched.
     reorder = _reranker(experiment, config, reader.project, queries, texts)
-    asked = scopes(queries, doc_scope=config.doc_scope, metadata_filters=config.metadata_filters)
+    asked = scopes(
+        queries,
+        doc_scope=config.doc_scope,
+        metadata_filters=config.metadata_filters,
+        routed=_routed(experiment, config, reader),
+    )
     rows_in = ScopedRows(documents, chunks)
     notes = _Notes()
     lists: dict[str, Lists] = {}
@@ -112,20 +125,31 @@ def _compute(experiment: Experiment, config: Configuration, reader: Reader) -> O
         allowed = [rows_in(scope) for scope in asked]
         lists[channel], warnings = retrieve(texts, queries, allowed, experiment.depth)
         notes.warnings += warnings
-    fuse = None
-    if config.fusion is not None:
-        ids = chunks["chunk_id"].combine_chunks()
-        fuse = partial(fusion.fuse, chunk_ids=ids, k=config.rrf_k, depth=experiment.depth)
+    ids = chunks["chunk_id"].combine_chunks()
     table = ranking.rank(
         corpus=experiment.corpus,
         config=config.name,
         queries=queries,
         chunks=chunks,
         channels=lists,
-        fuse=fuse,
+        fuse=_fuse(config, ids, experiment.depth),
         rerank=reorder,
     )
     return Outcome(table, notes.facts, tuple(notes.warnings))
+
+
+def _fuse(config: Configuration, chunk_ids: pa.Array, depth: int) -> ranking.Fuse | None:
+    """The configuration's fusion of two channels' lists; None where it has one channel."""
+    if config.fusion_used is None:
+        return None
+    name, constant = config.fusion_used
+    _, fuse, called = _FUSIONS[name]
+    return partial(fuse, chunk_ids=chunk_ids, depth=depth, **{called: constant})
+
+
+def _routed(experiment: Experiment, config: Configuration, reader: Reader) -> pa.Table | None:
+    """The documents that routing keeps for each query; None where nothing is routed."""
+    return reader.stored(routing.key(experiment, config)).table if config.routing else None
 
 
 @dataclass
@@ -217,13 +241,15 @@ def _checks(experiment: Experiment, config: Configuration) -> tuple[Check, ...]:
         ),
         Check(
             "inside_scope",
-            "Every ranked chunk is of a query of the corpus and inside that query's scope.",
+            "Every ranked chunk is of a query of the corpus, inside that query's scope and, with "
+            "routing, in a routed document.",
             lambda reader: consistency.outside_scope(
                 reader.own(),
                 reader.table("queries"),
                 reader.table("documents"),
                 doc_scope=config.doc_scope,
                 metadata_filters=config.metadata_filters,
+                routed=_routed(experiment, config, reader),
             ),
         ),
         Check(
@@ -254,8 +280,8 @@ def _lengths(experiment: Experiment, config: Configuration) -> list[Check]:
 
     def find(reader: Reader) -> Rows:
         vectors: set[str] = set()
-        if config.encoder is not None:
-            key = embeddings.key(experiment, config.chunker, config.encoder)
+        if config.uses_dense:
+            key = embeddings.key(experiment, config.chunker, config.encoder or "")
             stored = reader.stored(key).table
             vectors.update(stored["chunk_id"].filter(stored["vector"].is_valid()).to_pylist())
         return list_lengths.wrong_lengths(
@@ -268,6 +294,7 @@ def _lengths(experiment: Experiment, config: Configuration) -> list[Check]:
             depth=experiment.depth,
             doc_scope=config.doc_scope,
             metadata_filters=config.metadata_filters,
+            routed=_routed(experiment, config, reader),
         )
 
     return [

@@ -10,7 +10,7 @@ from typing import Any
 import pyarrow as pa
 
 from spanbench_pipeline import tables
-from spanbench_pipeline.experiment import Configuration, Experiment
+from spanbench_pipeline.experiment import Configuration, Experiment, fusion_text
 
 HASHED: dict[str, tuple[str, ...]] = {
     "documents": ("doc_id", "text_sha256", "metadata"),
@@ -101,8 +101,10 @@ def _levers(
         "doc_scope": config.doc_scope,
         "metadata_filters": config.metadata_filters,
     }
-    if config.fusion is not None:
-        found["fusion"] = config.fusion
+    if config.fusion_used is not None:
+        found["fusion"] = fusion_text(config)
+    if config.routing_used is not None:
+        found["routing"] = f"{config.routing} documents, alpha = {config.routing_alpha}"
     if config.encoder is not None:
         settings = experiment.encoders[config.encoder]
         found["encoder"] = f"{config.encoder}, at most {settings.max_length} word pieces"

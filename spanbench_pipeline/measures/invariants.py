@@ -120,10 +120,15 @@ def metrics_out_of_range(metrics: pa.Table) -> Rows:
     return _offending(metrics, pc.fill_null(holds, True), "config", "metric", "k")
 
 
-def missing_metrics(query_metrics: pa.Table, queries: pa.Table) -> Rows:
-    """Queries without a metric, metrics of no query, and nulls, which recall alone may have."""
+def missing_metrics(
+    query_metrics: pa.Table, queries: pa.Table, also: tuple[tuple[str, int | None], ...] = ()
+) -> Rows:
+    """Queries without a metric, metrics of no query, and nulls, which recall alone may have.
+
+    ``also`` are metrics, with their depth, that this configuration has beside ``METRICS``.
+    """
     asked = set(queries["query_id"].to_pylist())
-    has: dict[tuple[Any, ...], set[str]] = {metric: set() for metric in METRICS}
+    has: dict[tuple[Any, ...], set[str]] = {m: set() for m in (*METRICS, *also)}
     nulls: Rows = []
     for row in query_metrics.select(["metric", "k", "query_id", "value"]).to_pylist():
         has.setdefault((row["metric"], row["k"]), set()).add(row["query_id"])

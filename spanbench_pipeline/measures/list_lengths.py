@@ -36,13 +36,15 @@ def wrong_lengths(
     depth: int,
     doc_scope: bool,
     metadata_filters: bool,
+    routed: pa.Table | None = None,
 ) -> Rows:
     """Queries whose list is shorter or longer than what is in their scope allows.
 
     ``channels`` are of ``KNOWN``; ``vectors`` are the ids of the chunks that have one. A dense list
     holds each chunk in scope with a vector, a BM25 list each that holds a word of the query, both
     cut at ``depth``; a fused list at least the longer of them, at most both. A query without a
-    letter or digit may have no dense list.
+    letter or digit may have no dense list. ``routed`` is the configuration's ``routed_documents``,
+    None where it does not route.
     """
     found = Counter(rankings["query_id"].to_pylist())
     doc_ids = documents["doc_id"].to_pylist()
@@ -50,7 +52,13 @@ def wrong_lengths(
     with_vector = np.array([c in vectors for c in chunks["chunk_id"].to_pylist()], dtype=bool)
     asked = queries.to_pylist()
     holding = _holding(asked, documents, chunks) if "bm25" in channels else {}
-    inside = admitted(asked, documents, doc_scope=doc_scope, metadata_filters=metadata_filters)
+    inside = admitted(
+        asked,
+        documents,
+        doc_scope=doc_scope,
+        metadata_filters=metadata_filters,
+        routed=routed,
+    )
     wrong: Rows = []
     for query in asked:
         scope = inside[query["query_id"]]

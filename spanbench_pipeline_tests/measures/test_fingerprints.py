@@ -90,7 +90,7 @@ def test_each_configuration_has_what_it_uses():
     counts = {name: found[None][name] for name in ("n_documents", "n_queries", "depth")}
     assert counts == {"n_documents": "1", "n_queries": "1", "depth": "30"}
     assert found["both"]["encoder_weights"] == "w1"
-    assert found["both"]["fusion"] == "60"
+    assert found["both"]["fusion"] == "rrf, rrf_k = 60"
     assert not {"encoder", "encoder_weights", "fusion"} & found["plain"].keys()
     assert found["plain"]["chunks"] == found["both"]["chunks"]
 
