@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from typing import Any
 
 import pyarrow as pa
@@ -38,11 +38,13 @@ def fingerprints(
     gold_spans: pa.Table,
     chunks: Mapping[str, pa.Table],
     models: Mapping[str, str],
+    carded: Collection[str] = (),
 ) -> pa.Table:
     """The table ``fingerprints``: the corpus's rows (config null) and each configuration's.
 
     ``chunks`` gives each chunker's chunks, ``models`` the fingerprint of each encoder's and
-    reranker's weights (which covers their limits), by name in the experiment.
+    reranker's weights (which covers their limits), by name in the experiment, and ``carded`` the
+    chunkers whose pieces are embedded behind a card of their document.
     """
     whole = {
         "documents": table_hash("documents", documents),
@@ -62,7 +64,9 @@ def fingerprints(
     }
     found: list[tuple[str | None, Mapping[str, Any]]] = [(None, whole)]
     for config in experiment.configurations:
-        found.append((config.name, {**cut[config.chunker], **_levers(experiment, config, models)}))
+        embedded = {"embedded": "card and text"} if config.chunker in carded else {}
+        prints = {**cut[config.chunker], **_levers(experiment, config, models)}
+        found.append((config.name, prints | (embedded if config.uses_dense else {})))
     return _table(experiment.corpus, found)
 
 
