@@ -19,6 +19,7 @@ from spanbench_pipeline.settings import nearest as nearest  # of this module for
 SLUG = re.compile(r"[a-z0-9]+(_[a-z0-9]+)*")
 MAX_DEPTH = 10_000
 MAX_RRF_K = 1_000_000
+_LIMITS = {"rrf_k": MAX_RRF_K, "alpha": 1, "routing": MAX_DEPTH, "routing_alpha": 1}
 OWNER = re.compile(r"team:\S+|[A-Za-z0-9._%+-]+@[A-Za-z0-9.-]+\.[A-Za-z]{2,7}")
 OWNERS = ("team:retrieval",)
 """Who answers for a corpus's assets where its experiment does not say."""
@@ -33,12 +34,15 @@ RETRIEVERS: dict[str, tuple[str, ...]] = {
 
 A channel that compares texts is the module of its name in ``retrieval``.
 """
+FUSIONS: dict[str, str] = {"rrf": "rrf_k", "cc": "alpha"}
+"""How two channels' lists are fused, and the constant that each way has."""
 LEVERS: dict[str, tuple[str, ...]] = {
     "chunking": ("chunker",),
-    "hybrid retrieval": ("retriever", "fusion"),
+    "hybrid retrieval": ("retriever", "fusion_used"),
     "reranking": ("reranker",),
     "metadata filtering": ("doc_scope", "metadata_filters"),
     "encoder": ("encoder",),
+    "document routing": ("routing_used",),
 }
 """Each lever and what of a configuration it turns."""
 
@@ -80,7 +84,12 @@ class ChunkerSettings:
 
 @dataclass(frozen=True)
 class Configuration:
-    """One way to retrieve, every lever's setting stated."""
+    """One way to retrieve, every lever's setting stated.
+
+    ``fusion`` says how the lists of two channels become one, ``rrf_k`` and ``alpha`` are the
+    constants of its two ways. ``routing`` is how many documents are kept before the search, 0 for
+    all of them, and ``routing_alpha`` how much BM25 weighs in choosing them.
+    """
 
     name: str
     chunker: str
@@ -90,6 +99,10 @@ class Configuration:
     metadata_filters: bool = False
     encoder: str | None = None
     rrf_k: int = 60
+    fusion: str = "rrf"
+    alpha: float = 0.2
+    routing: int = 0
+    routing_alpha: float = 0.3
 
     @property
     def slug(self) -> str:
@@ -97,9 +110,15 @@ class Configuration:
         return slug(self.name)
 
     @property
-    def fusion(self) -> int | None:
-        """The fusion's constant; None where nothing is fused."""
-        return self.rrf_k if len(self.channels) == 2 else None
+    def fusion_used(self) -> tuple[str, float] | None:
+        """How lists are fused and with which constant; None where nothing is fused."""
+        constant: float = getattr(self, FUSIONS[self.fusion])
+        return (self.fusion, constant) if len(self.channels) == 2 else None
+
+    @property
+    def routing_used(self) -> tuple[int, float] | None:
+        """How many documents are kept and what BM25 weighs; None where all are searched."""
+        return (self.routing, self.routing_alpha) if self.routing else None
 
     @property
     def channels(self) -> tuple[str, ...]:
@@ -110,6 +129,11 @@ class Configuration:
     def uses_dense(self) -> bool:
         """Whether the retriever has a dense channel."""
         return DENSE in self.channels
+
+    @property
+    def encodes(self) -> bool:
+        """Whether an encoder is needed: by a dense channel, or to choose documents."""
+        return self.uses_dense or self.routing > 0
 
 
 @dataclass(frozen=True)
@@ -144,13 +168,22 @@ def slug(name: str) -> str:
     return re.sub(r"[^a-z0-9]+", "_", name.lower()).strip("_")
 
 
+def fusion_text(config: Configuration) -> str | None:
+    """``rrf, rrf_k = 60``: how lists are fused, in words; None where nothing is fused."""
+    if config.fusion_used is None:
+        return None
+    name, constant = config.fusion_used
+    return f"{name}, {FUSIONS[name]} = {constant}"
+
+
 def lever_differences(a: Configuration, b: Configuration) -> tuple[str, ...]:
     """The levers in which two configurations differ, in the order of ``LEVERS``.
 
-    An encoder counts only where both configurations use one: without a dense channel there is
-    nothing that it could change.
+    An encoder counts only where both configurations use one: without a dense channel or routing
+    there is nothing that it could change. A constant counts only where it is in use: alpha is
+    nothing to reciprocal rank fusion.
     """
-    both_encode = a.uses_dense and b.uses_dense
+    both_encode = a.encodes and b.encodes
     return tuple(
         lever
         for lever in LEVERS
@@ -299,9 +332,8 @@ class _Reader(toml.Reader):
         self.one_of(where, "chunker", found.chunker, chunkers)
         if found.reranker is not None:
             self.one_of(where, "reranker", found.reranker, rerankers)
-        if not 0 <= found.rrf_k <= MAX_RRF_K:
-            raise self.error(where, f"rrf_k = {found.rrf_k} is not within 0 and {MAX_RRF_K}")
-        if not found.uses_dense:
+        self.constants(where, found, settings)
+        if not found.encodes:
             if found.encoder is not None:
                 raise self.error(where, f"encoder = {found.encoder!r}, but nothing is encoded")
             return found
@@ -316,3 +348,23 @@ class _Reader(toml.Reader):
             )
         self.one_of(where, "encoder", found.encoder or "", encoders)
         return found
+
+    def constants(self, where: str, found: Configuration, given: Mapping[str, Any]) -> None:
+        """Refuses settings of fusion and routing that are out of range or would change nothing.
+
+        One without effect is a slip: figures would stand under a name that says otherwise.
+        """
+        self.one_of(where, "fusion", found.fusion, FUSIONS)
+        for key, most in _LIMITS.items():
+            if not 0 <= getattr(found, key) <= most:
+                raise self.error(where, f"{key} = {getattr(found, key)} is not within 0 and {most}")
+        if "routing_alpha" in given and "routing" not in given:
+            raise self.error(where, "routing_alpha without routing = N: nothing is routed")
+        if found.fusion_used is None:
+            idle = {"fusion", *FUSIONS.values()}
+            why = f"retriever = {found.retriever!r} has one channel, nothing is fused"
+        else:
+            idle = set(FUSIONS.values()) - {FUSIONS[found.fusion]}
+            why = f"fusion = {found.fusion!r} does not use it"
+        for key in sorted(idle & given.keys()):
+            raise self.error(where, f"{key} = {given[key]!r}, but {why}")

@@ -166,6 +166,19 @@ TABLES = _specs(
         ),
     ),
     TableSpec(
+        "routed_documents",
+        "the documents that a configuration with routing searches for a query, best first",
+        ("corpus", "config", "query_id", "rank"),
+        (
+            _CORPUS,
+            _CONFIG,
+            _QUERY,
+            Column("rank", INT, "position among the documents kept, from 1"),
+            _DOC,
+            Column("score", REAL, "what ordered the documents, in [0, 1]"),
+        ),
+    ),
+    TableSpec(
         "candidates",
         "the chunks that one channel finds for a query, best first",
         ("corpus", "source", "query_id", "rank"),

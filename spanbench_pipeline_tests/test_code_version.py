@@ -90,9 +90,10 @@ def test_strategies_do_not_see_one_another():
     dense = cv.closure(
         ["spanbench_pipeline.retrieval.ranking", "spanbench_pipeline.retrieval.dense"]
     )
-    assert not {f"spanbench_pipeline.retrieval.{m}" for m in ("bm25", "fusion", "rerank")} & set(
-        dense
-    )
+    assert not {
+        f"spanbench_pipeline.retrieval.{m}"
+        for m in ("bm25", "convex", "fusion", "rerank", "routing")
+    } & set(dense)
 
 
 def test_differences_name_what_changed(package: Path):

@@ -95,6 +95,23 @@ def test_the_first_configuration_is_the_baseline_unless_told(tmp_path: Path):
         ("doc_scope = false", "doc_scop = false", ["did you mean 'doc_scope'"]),
         ("doc_scope = false", 'doc_scope = "no"', ["doc_scope", "type bool"]),
         ("rrf_k = 10", "rrf_k = -1", ["rrf_k", "not within 0"]),
+        ("rrf_k = 10", 'fusion = "rff"', ["fusion", "'rff'", "did you mean 'rrf'"]),
+        ("rrf_k = 10", "fusion = 3", ["fusion", "type str"]),
+        ("rrf_k = 10", 'fusion = "cc"\nalpha = 1.5', ["alpha = 1.5", "not within 0 and 1"]),
+        ("rrf_k = 10", 'fusion = "cc"\nalpha = -0.1', ["alpha", "not within 0"]),
+        ("rrf_k = 10", 'fusion = "cc"\nalpha = nan', ["alpha", "no number"]),
+        ("rrf_k = 10", 'fusion = "cc"\nalpha = "x"', ["alpha", "type float"]),
+        ("rrf_k = 10", 'fusion = "cc"\nalfa = 0.5', ["'alfa'", "did you mean 'alpha'"]),
+        # What has no effect is a slip.
+        ("rrf_k = 10", "alpha = 0.5", ["alpha = 0.5", "'rrf' does not use it"]),
+        ("rrf_k = 10", 'rrf_k = 10\nfusion = "cc"', ["rrf_k = 10", "'cc' does not use it"]),
+        ('retriever = "bm25"', 'retriever = "bm25"\nfusion = "cc"', ["'clause'", "one channel"]),
+        ('retriever = "bm25"', 'retriever = "bm25"\nrrf_k = 60', ["rrf_k", "nothing is fused"]),
+        ("rrf_k = 10", "routing = -1", ["routing", "not within 0"]),
+        ("rrf_k = 10", "routing = 1.5", ["routing", "type int"]),
+        ("rrf_k = 10", "routing = 3\nrouting_alpha = 2", ["routing_alpha", "not within 0 and 1"]),
+        ("rrf_k = 10", "routing_alpha = 0.5", ["routing_alpha", "nothing is routed"]),
+        ("rrf_k = 10", "rooting = 3", ["'rooting'", "did you mean 'routing'"]),
         ('"some/model"', '"some/model"\nmax_length = 0', ["Mini LM", "max_length", "below 1"]),
         ('model = "some/model"', "", ["exactly one of package and model"]),
         ('model = "some/cross"', "", ["rerankers.cross", "model"]),
@@ -112,6 +129,23 @@ def test_what_is_wrong_is_named_with_the_nearest_valid_name(
     message = refused(tmp_path, GOOD.replace(old, new, 1))
     for part in parts:
         assert part in message
+
+
+def test_fusion_and_routing_of_a_file(tmp_path: Path):
+    plain = load(tmp_path, GOOD).configurations
+    assert [c.fusion_used for c in plain] == [None, None, ("rrf", 10)]
+    assert [c.routing_used for c in plain] == [None, None, None]
+    text = GOOD.replace("rrf_k = 10", 'fusion = "cc"\nrouting = 3')
+    text = text.replace('retriever = "bm25"', 'retriever = "bm25"\nrouting = 5\nrouting_alpha = 1')
+    naive, clause, long = load(tmp_path, text).configurations
+    assert long.fusion_used == ("cc", 0.2)
+    assert long.routing_used == (3, 0.3)
+    # Documents are chosen with an encoder, whatever searches their chunks.
+    assert (clause.routing_used, clause.encoder, clause.uses_dense) == ((5, 1.0), "Mini LM", False)
+    assert naive.routing_used is None
+    # Off, and what it would have been: a sweep says it so.
+    off = load(tmp_path, GOOD.replace("rrf_k = 10", "routing = 0\nrouting_alpha = 0.5"))
+    assert off.configurations[2].routing_used is None
 
 
 def test_a_relative_folder_of_weights_is_relative_to_the_file(tmp_path: Path):
@@ -164,6 +198,31 @@ def test_another_fusion_constant_is_another_setting_of_hybrid_retrieval():
     )
 
 
+CC = replace(BASE, retriever="hybrid", fusion="cc")
+ROUTED = replace(BASE, retriever="bm25", routing=3)
+
+
+@pytest.mark.parametrize(
+    ("base", "change", "levers"),
+    [
+        (CC, {"alpha": 0.3}, ("hybrid retrieval",)),
+        (CC, {"rrf_k": 10}, ()),  # not used
+        (CC, {"fusion": "rrf"}, ("hybrid retrieval",)),
+        (replace(CC, fusion="rrf"), {"alpha": 0.3}, ()),  # not used
+        (ROUTED, {"routing": 5}, ("document routing",)),
+        (ROUTED, {"routing_alpha": 0.4}, ("document routing",)),
+        # Two that only choose documents with their encoder still differ in it.
+        (ROUTED, {"encoder": "n"}, ("encoder",)),
+        (ROUTED, {"routing": 0, "encoder": None}, ("document routing",)),
+        (ROUTED, {"fusion": "cc", "alpha": 0.9, "rrf_k": 1}, ()),
+    ],
+)
+def test_a_constant_counts_where_it_is_used(base: Configuration, change: dict, levers: tuple):
+    other = replace(base, name="b", **change)
+    assert lever_differences(base, other) == levers
+    assert lever_differences(other, base) == levers
+
+
 @pytest.mark.parametrize(
     ("change", "levers"),
     [
@@ -176,6 +235,12 @@ def test_another_fusion_constant_is_another_setting_of_hybrid_retrieval():
         # The fusion's constant is a part of that lever, where something is fused.
         ({"rrf_k": 10}, ()),
         ({"retriever": "hybrid", "rrf_k": 10}, ("hybrid retrieval",)),
+        ({"fusion": "cc"}, ()),
+        ({"retriever": "hybrid", "fusion": "cc"}, ("hybrid retrieval",)),
+        ({"routing": 3}, ("document routing",)),
+        ({"routing_alpha": 0.5}, ()),
+        ({"routing": 3, "retriever": "hybrid"}, ("hybrid retrieval", "document routing")),
+        ({"routing": 3, "encoder": "n"}, ("encoder", "document routing")),
         # bm25 needs no encoder: that alone is no second lever.
         ({"retriever": "bm25", "encoder": None}, ("hybrid retrieval",)),
         ({"retriever": "hybrid", "encoder": "n"}, ("hybrid retrieval", "encoder")),

@@ -26,7 +26,7 @@ from spanbench_pipeline.measures import consistency, invariants, list_lengths
 from spanbench_pipeline.project import Project
 from spanbench_pipeline.retrieval import dense, ranking
 from spanbench_pipeline.retrieval.lists import Lists
-from spanbench_pipeline.retrieval.scope import ScopedRows, scopes
+from spanbench_pipeline.retrieval.scope import Scope, ScopedRows, scopes
 from spanbench_pipeline.retrieval.texts import chunk_texts
 
 STAGE = "candidates"
@@ -42,12 +42,15 @@ class Source:
     encoder: str | None
     doc_scope: bool
     metadata_filters: bool
+    routing: str = ""
+    """The configuration whose routing restricts it; empty for none."""
 
     @property
     def slug(self) -> str:
         """Its name in keys and files: ``clause_bm25``, ``clause_dense_minilm_unscoped``."""
         parts = [self.chunker, self.channel, slug(self.encoder or "")]
         parts += ["" if self.doc_scope else "unscoped", "filtered" * self.metadata_filters]
+        parts.append(self.routing and f"routed_{self.routing}")
         return "_".join(part for part in parts if part)
 
 
@@ -60,6 +63,7 @@ def sources(config: Configuration) -> list[Source]:
             config.encoder if channel == DENSE else None,
             config.doc_scope,
             config.metadata_filters,
+            config.slug if config.routing else "",
         )
         for channel in config.channels
     ]
@@ -89,6 +93,8 @@ def _stage(experiment: Experiment, source: Source, project: Project) -> Stage:
     deps.append((corpus, "chunks", source.chunker))
     if source.encoder is not None:
         deps.append(embeddings.key(experiment, source.chunker, source.encoder))
+    if source.routing:
+        deps.append(_routing_key(experiment, source))
     return Stage(
         key=(corpus, STAGE, source.slug),
         table="candidates",
@@ -134,7 +140,7 @@ def _of_texts(experiment: Experiment, source: Source, reader: Reader) -> Outcome
     documents = reader.table("documents")
     retrieve = importlib.import_module(f"{_ROOM}.{source.channel}").retrieve
     rows_in = ScopedRows(documents, chunks)
-    allowed = [rows_in(scope) for scope in _scopes(source, queries)]
+    allowed = [rows_in(scope) for scope in _scopes(experiment, source, reader)]
     lists, warnings = retrieve(chunk_texts(documents, chunks), queries, allowed, experiment.depth)
     return Outcome(_table(experiment, source, reader, lists), warnings=tuple(warnings))
 
@@ -158,7 +164,8 @@ def _dense(experiment: Experiment, source: Source, reader: Reader) -> Outcome:
     ]
     asked = dense.Vectors(encoded.vectors, encoded.usable)
     with _engine(experiment, source, reader, vectors) as engine:
-        lists = dense.search(engine, vectors, asked, _scopes(source, queries), experiment.depth)
+        within = _scopes(experiment, source, reader)
+        lists = dense.search(engine, vectors, asked, within, experiment.depth)
     facts = {"texts encoded now": encoded.n_new}
     return Outcome(_table(experiment, source, reader, lists), facts, tuple(warnings))
 
@@ -183,8 +190,22 @@ def _engine(experiment: Experiment, source: Source, reader: Reader, vectors: den
     )
 
 
-def _scopes(source: Source, queries: pa.Table) -> list[Any]:
-    return scopes(queries, doc_scope=source.doc_scope, metadata_filters=source.metadata_filters)
+def _scopes(experiment: Experiment, source: Source, reader: Reader) -> list[Scope]:
+    return scopes(
+        reader.table("queries"),
+        doc_scope=source.doc_scope,
+        metadata_filters=source.metadata_filters,
+        routed=_routed(experiment, source, reader),
+    )
+
+
+def _routing_key(experiment: Experiment, source: Source) -> Key:
+    return (experiment.corpus, "routing", source.routing)
+
+
+def _routed(experiment: Experiment, source: Source, reader: Reader) -> pa.Table | None:
+    """The documents that routing keeps for each query; None where nothing is routed."""
+    return reader.stored(_routing_key(experiment, source)).table if source.routing else None
 
 
 def _table(experiment: Experiment, source: Source, reader: Reader, lists: Lists) -> pa.Table:
@@ -207,13 +228,15 @@ def _checks(experiment: Experiment, source: Source) -> tuple[Check, ...]:
         ),
         Check(
             "inside_scope",
-            "Every chunk is in the list of a query of the corpus, and inside that query's scope.",
+            "Every chunk is in the list of a query of the corpus, inside that query's scope and, "
+            "with routing, in a routed document.",
             lambda reader: consistency.outside_scope(
                 reader.own(),
                 reader.table("queries"),
                 reader.table("documents"),
                 doc_scope=source.doc_scope,
                 metadata_filters=source.metadata_filters,
+                routed=_routed(experiment, source, reader),
             ),
         ),
         Check(
@@ -257,6 +280,7 @@ def _lengths(experiment: Experiment, source: Source) -> list[Check]:
             depth=experiment.depth,
             doc_scope=source.doc_scope,
             metadata_filters=source.metadata_filters,
+            routed=_routed(experiment, source, reader),
         )
 
     return [

@@ -35,6 +35,8 @@ READING: dict[str, str] = {
     "are wanted where the chunker slides a window.",
     "embeddings": "A row is one chunk's vector. `n_tokens` is its length in word pieces: what "
     "lies beyond the encoder's limit is not in the vector.",
+    "routed_documents": "A row is one document that is searched for a query; rank 1 is the one "
+    "whose card fits best. A query's chunks come from these documents and no others.",
     "candidates": "A row is one chunk in the list that one channel gives one query. "
     "Configurations that ask it the same share it; fusion and reranking come later.",
     "rankings": "A row is one chunk in one query's list; rank 1 is the best. `dense_rank` and "

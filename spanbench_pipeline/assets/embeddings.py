@@ -10,13 +10,14 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
-from spanbench_pipeline import encoding, tables, weights
+from spanbench_pipeline import chunkers, encoding, tables, weights
 from spanbench_pipeline.assets.stage import Check, Outcome, Reader, Stage
 from spanbench_pipeline.errors import NotMeasured
 from spanbench_pipeline.experiment import Encoder, Experiment, Reranker, slug
 from spanbench_pipeline.freshness import Key
 from spanbench_pipeline.measures import invariants
 from spanbench_pipeline.project import Project
+from spanbench_pipeline.retrieval import cards
 from spanbench_pipeline.retrieval.texts import chunk_texts
 
 MODEL_LIBRARIES = ("sentence-transformers", "tokenizers", "torch", "transformers")
@@ -25,24 +26,31 @@ MODEL_LIBRARIES = ("sentence-transformers", "tokenizers", "torch", "transformers
 def stages(experiment: Experiment, project: Project) -> list[Stage]:
     """One stage for each chunker and encoder that some configuration uses together."""
     pairs = {
-        (c.chunker, c.encoder): None for c in experiment.configurations if c.encoder is not None
+        (c.chunker, c.encoder): chunkers.load(experiment.chunkers[c.chunker], experiment.path).card
+        for c in experiment.configurations
+        if c.uses_dense and c.encoder is not None
     }
     return [
         Stage(
             key=key(experiment, chunker, encoder),
             table="embeddings",
-            description=f"Vectors of the chunks of {chunker}, by {encoder}.",
-            compute=_compute(experiment.corpus, chunker, experiment.encoders[encoder]),
+            description=f"Vectors of the chunks of {chunker}, by {encoder}"
+            + (", each behind a card of its document." if card else "."),
+            compute=_compute(experiment.corpus, chunker, experiment.encoders[encoder], card),
             deps=((experiment.corpus, "chunks", chunker), (experiment.corpus, "documents")),
-            modules=("spanbench_pipeline.encoding", "spanbench_pipeline.retrieval.texts"),
-            params=model_params(experiment.encoders[encoder], project),
+            modules=(
+                "spanbench_pipeline.encoding",
+                "spanbench_pipeline.retrieval.texts",
+                *(["spanbench_pipeline.retrieval.cards"] if card else []),
+            ),
+            params={**model_params(experiment.encoders[encoder], project), "card": card},
             libraries=MODEL_LIBRARIES,
             checks=_checks(experiment.encoders[encoder].normalize),
             kinds=("pytorch", "parquet"),
             owns={"corpus": experiment.corpus, "chunker": chunker, "encoder": encoder},
             tags={"corpus": experiment.corpus, "chunker": chunker, "encoder": slug(encoder)},
         )
-        for chunker, encoder in pairs
+        for (chunker, encoder), card in pairs.items()
     ]
 
 
@@ -62,10 +70,15 @@ def model_params(settings: Encoder | Reranker, project: Project) -> dict[str, An
     return {**asdict(settings), "weights": found}
 
 
-def _compute(corpus: str, chunker: str, settings: Encoder) -> Callable[[Reader], Outcome]:
+def _compute(
+    corpus: str, chunker: str, settings: Encoder, card: bool
+) -> Callable[[Reader], Outcome]:
     def compute(reader: Reader) -> Outcome:
-        chunks = reader.table("chunks", chunker)
-        texts = chunk_texts(reader.table("documents"), chunks)
+        chunks, documents = reader.table("chunks", chunker), reader.table("documents")
+        texts = chunk_texts(documents, chunks)
+        if card:
+            card_of = cards.cards(documents, cards.PREFIX_CHARS)
+            texts = cards.carded(texts, chunks["doc_id"].to_pylist(), card_of)
         names = chunks["chunk_id"].to_pylist()
         project = reader.project
         encoded = encoding.encode(

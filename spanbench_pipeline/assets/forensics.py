@@ -9,7 +9,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from spanbench_pipeline import tables
-from spanbench_pipeline.assets import candidates
+from spanbench_pipeline.assets import candidates, routing
 from spanbench_pipeline.assets.stage import Check, Outcome, Reader, Rows, Stage
 from spanbench_pipeline.experiment import Configuration, Experiment
 from spanbench_pipeline.freshness import Key
@@ -48,8 +48,8 @@ def lists_of(experiment: Experiment, config: Configuration, reader: Reader) -> p
 def _states_stage(experiment: Experiment, config: Configuration) -> Stage:
     ks = depths(experiment)
     found = stages_of(
-        routing=False,
-        fusion=config.fusion is not None,
+        routing=bool(config.routing),
+        fusion=config.fusion_used is not None,
         reranker=config.reranker is not None,
     )
     return _stage(
@@ -59,6 +59,7 @@ def _states_stage(experiment: Experiment, config: Configuration) -> Stage:
         partial(_states, experiment, config),
         extra=[
             *candidates.keys(experiment, config),
+            *([routing.key(experiment, config)] if config.routing else []),
             (experiment.corpus, "span_outcomes", config.slug),
             (experiment.corpus, "query_metrics", config.slug),
         ],
@@ -116,11 +117,11 @@ def _states(experiment: Experiment, config: Configuration, reader: Reader) -> Ou
     lost = lost_stages(
         rankings,
         lists_of(experiment, config, reader),
-        None,
+        reader.stored(routing.key(experiment, config)).table if config.routing else None,
         gold,
         chunks,
         queries,
-        has_fusion=config.fusion is not None,
+        has_fusion=config.fusion_used is not None,
         has_reranker=config.reranker is not None,
         ks=depths(experiment),
     )

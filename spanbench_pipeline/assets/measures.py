@@ -3,22 +3,25 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import replace
 from functools import partial
 from types import ModuleType
-from typing import Any
 
 import pyarrow as pa
 
 from spanbench_pipeline import tables
+from spanbench_pipeline.assets.routing import key as routed_documents
 from spanbench_pipeline.assets.stage import Check, Outcome, Reader, Stage
 from spanbench_pipeline.experiment import Configuration, Experiment
+from spanbench_pipeline.freshness import Key
 from spanbench_pipeline.measures import (
     character_checks,
-    characters,
     consistency,
     failure_labels,
     invariants,
+    per_query,
     retrieval,
+    routing,
 )
 
 Measure = Callable[..., pa.Table]
@@ -62,18 +65,20 @@ def stages(experiment: Experiment) -> list[Stage]:
     found = []
     for config in experiment.configurations:
         stage = partial(_stage, experiment, config)
-        outcomes = stage("span_outcomes", retrieval.span_outcomes, (retrieval,), (_OUTCOMES,))
+        outcomes = stage("span_outcomes", retrieval.span_outcomes, retrieval, (_OUTCOMES,))
         metrics = stage(
             "query_metrics",
-            partial(_query_metrics, experiment.depth),
-            (retrieval, characters),
+            partial(per_query.query_metrics, depth=experiment.depth),
+            per_query,
             (_RANGE, *_of_lists(experiment, config), _FOLLOW, _GROW),
             (outcomes.key,),
         )
+        if config.routing:
+            metrics = _with_routing(metrics, experiment, config)
         labels = stage(
             "failure_labels",
             failure_labels.failure_labels,
-            (failure_labels,),
+            failure_labels,
             (_PARTITION, _LABELS),
             (metrics.key,),
         )
@@ -81,33 +86,15 @@ def stages(experiment: Experiment) -> list[Stage]:
     return found
 
 
-def _query_metrics(
-    depth: int,
-    rankings: pa.Table,
-    gold_spans: pa.Table,
-    chunks: pa.Table,
-    queries: pa.Table,
-    *,
-    corpus: str,
-    config: str,
-) -> pa.Table:
-    """The metrics of one look at the list, and those that count characters at every depth."""
-    given: dict[str, Any] = {"corpus": corpus, "config": config}
-    parts = [
-        retrieval.query_metrics(rankings, gold_spans, chunks, queries, **given),
-        characters.character_metrics(rankings, gold_spans, queries, **given, depth=depth),
-    ]
-    return tables.conform("query_metrics", pa.concat_tables(parts))
-
-
 def _of_lists(experiment: Experiment, config: Configuration) -> tuple[Check, ...]:
     """The checks of query_metrics that depend on how deep the lists go, or on what is in them."""
+    also = ((routing.ROUTING_RECALL, config.routing),) if config.routing else ()
     return (
         Check(
             "every_query_has_every_metric",
             "Each query of the corpus has each metric, an empty ranking's included.",
             lambda reader: invariants.missing_metrics(
-                reader.own(), reader.table("queries"), experiment.depth
+                reader.own(), reader.table("queries"), experiment.depth, also
             ),
         ),
         Check(
@@ -126,7 +113,7 @@ def _stage(
     config: Configuration,
     table: str,
     measure: Measure,
-    modules: tuple[ModuleType, ...],
+    module: ModuleType,
     checks: tuple[Check, ...],
     extra: tuple[tuple[str, ...], ...] = (),
 ) -> Stage:
@@ -139,12 +126,52 @@ def _stage(
         description=f"{table.replace('_', ' ').capitalize()} of the configuration {config.name}.",
         compute=partial(_compute, corpus, config, measure),
         deps=deps,
-        modules=tuple(module.__name__ for module in modules),
+        modules=(module.__name__,),
         params={"config": config.name, "depth": experiment.depth},
         owns={"corpus": corpus, "config": config.name},
         checks=checks,
         tags={"corpus": corpus, "config": config.slug, "chunker": config.chunker},
     )
+
+
+def _with_routing(stage: Stage, experiment: Experiment, config: Configuration) -> Stage:
+    """The stage ``query_metrics`` of a configuration that routes: with how well it does."""
+    routed = routed_documents(experiment, config)
+    follows = Check(
+        "routing_recall_follows_from_documents",
+        "Routing recall is the share of a query's gold documents that are among the kept ones.",
+        lambda reader: routing.wrong_recalls(
+            reader.own(),
+            reader.stored(routed).table,
+            reader.table("gold_spans"),
+            config.routing,
+        ),
+    )
+    return replace(
+        stage,
+        compute=partial(_routed_metrics, experiment, config, routed),
+        deps=(*stage.deps, routed),
+        modules=(*stage.modules, routing.__name__),
+        params={**stage.params, "routing": config.routing},
+        checks=(*stage.checks, follows),
+    )
+
+
+def _routed_metrics(
+    experiment: Experiment, config: Configuration, routed: Key, reader: Reader
+) -> Outcome:
+    measure = partial(per_query.query_metrics, depth=experiment.depth)
+    others = _compute(experiment.corpus, config, measure, reader)
+    recall = routing.routing_recall(
+        reader.stored(routed).table,
+        reader.table("gold_spans"),
+        reader.table("queries"),
+        corpus=experiment.corpus,
+        config=config.name,
+        keep=config.routing,
+    )
+    table = pa.concat_tables([others.table, recall])
+    return Outcome(tables.conform("query_metrics", table))
 
 
 def _compute(corpus: str, config: Configuration, measure: Measure, reader: Reader) -> Outcome:

@@ -29,6 +29,7 @@ COLUMNS: dict[str, tuple[str, ...]] = {
     "gold_spans": ("query_id", "span_no", "start_char", "end_char", "text"),
     "chunks": ("chunk_id", "start_char", "end_char"),
     "embeddings": ("chunk_id", "n_tokens"),
+    "routed_documents": ("query_id", "rank", "doc_id", "score"),
     "candidates": ("query_id", "rank", "chunk_id", "score"),
     "rankings": ("query_id", "rank", "chunk_id", "score"),
     "span_outcomes": ("query_id", "span_no", "k", "start_char", "end_char", "covered_chars"),

@@ -6,19 +6,28 @@ configuration's settings, and only the modules of those count as its code.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import asdict
 from functools import partial
 from typing import Any
 
+import pyarrow as pa
+
 from spanbench_pipeline.assets import candidates, embeddings
 from spanbench_pipeline.assets.stage import Check, Outcome, Reader, Stage
-from spanbench_pipeline.experiment import Configuration, Experiment
+from spanbench_pipeline.experiment import FUSIONS, Configuration, Experiment
 from spanbench_pipeline.measures import consistency, invariants
 from spanbench_pipeline.project import Project
-from spanbench_pipeline.retrieval import fusion, ranking, rerank
+from spanbench_pipeline.retrieval import convex, fusion, ranking, rerank
+from spanbench_pipeline.retrieval.lists import Lists
 from spanbench_pipeline.retrieval.texts import chunk_texts
 
 _ROOM = "spanbench_pipeline.retrieval"
+_FUSIONS: dict[str, tuple[str, Callable[..., Lists], str]] = {
+    "rrf": ("fusion", fusion.fuse, "k"),
+    "cc": ("convex", convex.fuse, "alpha"),
+}
+"""Each fusion's module, its function, and what that calls its constant."""
 
 
 def stages(experiment: Experiment, project: Project) -> list[Stage]:
@@ -50,7 +59,7 @@ def _stage(experiment: Experiment, config: Configuration, project: Project) -> S
 def _modules(config: Configuration) -> tuple[str, ...]:
     used = {
         "ranking": True,
-        "fusion": config.fusion is not None,
+        _FUSIONS[config.fusion][0]: config.fusion_used is not None,
         "rerank": config.reranker is not None,
         "texts": config.reranker is not None,
     }
@@ -59,9 +68,10 @@ def _modules(config: Configuration) -> tuple[str, ...]:
 
 def _params(experiment: Experiment, config: Configuration, project: Project) -> dict[str, Any]:
     """What of the configuration decides its ranking."""
-    params = asdict(config) | {"depth": experiment.depth}
-    if config.fusion is None:
-        del params["rrf_k"]
+    apart = {"encoder", "fusion", "routing", "routing_alpha", *FUSIONS.values()}
+    params = {name: value for name, value in asdict(config).items() if name not in apart}
+    # How the lists came about is an input.
+    params |= {"depth": experiment.depth, "fusion": config.fusion_used}
     if config.reranker is not None:
         chosen = experiment.rerankers[config.reranker]
         params["reranker"] = embeddings.model_params(chosen, project)
@@ -76,20 +86,25 @@ def _compute(experiment: Experiment, config: Configuration, reader: Reader) -> O
         )
         for source in candidates.sources(config)
     }
-    fuse = None
-    if config.fusion is not None:
-        ids = chunks["chunk_id"].combine_chunks()
-        fuse = partial(fusion.fuse, chunk_ids=ids, k=config.rrf_k, depth=experiment.depth)
     table = ranking.rank(
         corpus=experiment.corpus,
         config=config.name,
         queries=queries,
         chunks=chunks,
         channels=lists,
-        fuse=fuse,
+        fuse=_fuse(config, chunks["chunk_id"].combine_chunks(), experiment.depth),
         rerank=_reranker(experiment, config, reader),
     )
     return Outcome(table)
+
+
+def _fuse(config: Configuration, chunk_ids: pa.Array, depth: int) -> ranking.Fuse | None:
+    """The configuration's fusion of two channels' lists; None where it has one channel."""
+    if config.fusion_used is None:
+        return None
+    name, constant = config.fusion_used
+    _, fuse, called = _FUSIONS[name]
+    return partial(fuse, chunk_ids=chunk_ids, depth=depth, **{called: constant})
 
 
 def _reranker(

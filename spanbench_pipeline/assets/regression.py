@@ -6,7 +6,7 @@ from dataclasses import asdict
 from functools import partial
 from typing import Any
 
-from spanbench_pipeline import operations, tables, warehouse
+from spanbench_pipeline import chunkers, operations, tables, warehouse
 from spanbench_pipeline.assets import accepted, embeddings
 from spanbench_pipeline.assets.stage import Check, Outcome, Reader, Rows, Stage
 from spanbench_pipeline.errors import InputError, NotMeasured
@@ -37,18 +37,21 @@ def inputs(experiment: Experiment) -> list[Key]:
 def _fingerprints_stage(experiment: Experiment, project: Project) -> Stage:
     corpus = experiment.corpus
     models = _models(experiment, project)
+    path = experiment.path
+    carded = [c for c, s in experiment.chunkers.items() if chunkers.load(s, path).card]
     deps: list[Key] = [(corpus, t) for t in ("documents", "queries", "gold_spans")]
     return Stage(
         key=(corpus, "fingerprints"),
         table="fingerprints",
         description=f"{tables.TABLES['fingerprints'].description}.".capitalize(),
-        compute=partial(_fingerprints, experiment, models),
+        compute=partial(_fingerprints, experiment, models, carded),
         deps=(*deps, *((corpus, "chunks", chunker) for chunker in experiment.chunkers)),
         modules=("spanbench_pipeline.measures.fingerprints",),
         params={
             "depth": experiment.depth,
             "configurations": [repr(c) for c in experiment.configurations],
             "models": models,
+            "carded": carded,
         },
         checks=(_counts(experiment),),
         tags={"corpus": corpus},
@@ -64,7 +67,9 @@ def _models(experiment: Experiment, project: Project) -> dict[str, str]:
     return {name: "absent" if w.startswith("absent") else w for name, w in found.items()}
 
 
-def _fingerprints(experiment: Experiment, models: dict[str, str], reader: Reader) -> Outcome:
+def _fingerprints(
+    experiment: Experiment, models: dict[str, str], carded: list[str], reader: Reader
+) -> Outcome:
     return Outcome(
         fingerprints.fingerprints(
             experiment,
@@ -73,6 +78,7 @@ def _fingerprints(experiment: Experiment, models: dict[str, str], reader: Reader
             reader.table("gold_spans"),
             {chunker: reader.table("chunks", chunker) for chunker in experiment.chunkers},
             models,
+            carded,
         )
     )
 

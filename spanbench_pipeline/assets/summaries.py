@@ -128,8 +128,8 @@ def _first_embeddings(experiment: Experiment) -> dict[str, Key]:
     """Chunker -> the embeddings that say how many of its chunks are cut: the first encoder's."""
     found: dict[str, Key] = {}
     for config in experiment.configurations:
-        if config.encoder is not None:
-            key = embeddings.key(experiment, config.chunker, config.encoder)
+        if config.uses_dense:
+            key = embeddings.key(experiment, config.chunker, config.encoder or "")
             found.setdefault(config.chunker, key)
     return found
 
@@ -176,7 +176,7 @@ def _chunk_stats(experiment: Experiment, reader: Reader) -> Outcome:
 
 
 def _encoder_of(experiment: Experiment, chunker: str) -> str | None:
-    used = (c.encoder for c in experiment.configurations if c.chunker == chunker and c.encoder)
+    used = (c.encoder for c in experiment.configurations if c.chunker == chunker and c.uses_dense)
     return next(used, None)
 
 

@@ -6,7 +6,9 @@ A strategy is a module, one of this package or the user's own, that has
 - ``OVERLAPS``: whether two pieces may share a character,
 - ``chunk(text: str, *, ...) -> list[tuple[int, int]]``: ``[start, end)`` of each piece in code
   points, sorted by (start, end). Parameters are keyword-only and annotated int, float, str or bool;
-- and, where parameters can be wrong, ``problem(**parameters) -> str | None``: what is wrong.
+- where parameters can be wrong, ``problem(**parameters) -> str | None``: what is wrong;
+- and ``CARD = True`` where each piece is to be embedded behind a card of its document. The card is
+  no part of the piece: nothing but the vector knows of it.
 
 What a chunker declares is checked on every document; a chunker knows nothing of queries.
 """
@@ -47,6 +49,8 @@ class Chunker:
     overlaps: bool
     params: Mapping[str, Any]
     function: Callable[..., Any]
+    card: bool = False
+    """Whether pieces are embedded behind a card of their document."""
 
 
 def load(settings: ChunkerSettings, path: Path | str) -> Chunker:
@@ -58,18 +62,20 @@ def load(settings: ChunkerSettings, path: Path | str) -> Chunker:
     """
     where = f"{path}: chunkers.{settings.name}"
     module = _module(where, settings.strategy)
-    is_bool = [isinstance(getattr(module, name, None), bool) for name in ("TILES", "OVERLAPS")]
+    card = getattr(module, "CARD", False)
+    declared = (getattr(module, "TILES", None), getattr(module, "OVERLAPS", None), card)
+    is_bool = [isinstance(value, bool) for value in declared]
     if not all(is_bool) or not callable(getattr(module, "chunk", None)):
         raise InputError(
             f"{where}: module {module.__name__} is no chunker: it must have TILES and OVERLAPS, "
-            "True or False, and a function chunk"
+            "True or False, and a function chunk (CARD, where given, is True or False too)"
         )
     params = _parameters(where, module, settings.params)
     wrong = module.problem(**params) if hasattr(module, "problem") else None
     if wrong:
         raise InputError(f"{where}: {wrong}")
     return Chunker(
-        settings.name, module.__name__, module.TILES, module.OVERLAPS, params, module.chunk
+        settings.name, module.__name__, module.TILES, module.OVERLAPS, params, module.chunk, card
     )
 
 

@@ -20,11 +20,13 @@ from spanbench_pipeline.measures.scoping import admitted
 
 
 def unordered_scores(rankings: pa.Table) -> Rows:
-    """Ranked chunks with a higher score than the one before them, or with none."""
+    """Ranked chunks (or documents) with a higher score than the one before them, or with none."""
     wrong: Rows = []
     last: dict[tuple[str, str], float] = {}
     order = [list_name(rankings), "query_id", "rank"]
-    ranked = rankings.select([*order, "chunk_id", "score"])
+    ranked = rankings.select(
+        [c for c in (*order, "chunk_id", "doc_id", "score") if c in rankings.column_names]
+    )
     for row in ranked.sort_by([(column, "ascending") for column in order]).to_pylist():
         key = (row[order[0]], row["query_id"])
         if not math.isfinite(row["score"]) or row["score"] > last.get(key, math.inf):
@@ -40,10 +42,18 @@ def outside_scope(
     *,
     doc_scope: bool,
     metadata_filters: bool,
+    routed: pa.Table | None = None,
 ) -> Rows:
-    """Ranked chunks of unknown queries, or of documents that the query's scope shuts out."""
+    """Ranked chunks of unknown queries, or of documents that the query's scope shuts out.
+
+    ``routed`` is the configuration's ``routed_documents``, None where it does not route.
+    """
     inside = admitted(
-        queries.to_pylist(), documents, doc_scope=doc_scope, metadata_filters=metadata_filters
+        queries.to_pylist(),
+        documents,
+        doc_scope=doc_scope,
+        metadata_filters=metadata_filters,
+        routed=routed,
     )
     wrong: Rows = []
     for row in rankings.select(["query_id", "rank", "chunk_id", "doc_id"]).to_pylist():

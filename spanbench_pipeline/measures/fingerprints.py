@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from typing import Any
 
 import pyarrow as pa
 
 from spanbench_pipeline import tables
-from spanbench_pipeline.experiment import Configuration, Experiment
+from spanbench_pipeline.experiment import Configuration, Experiment, fusion_text
 
 HASHED: dict[str, tuple[str, ...]] = {
     "documents": ("doc_id", "text_sha256", "metadata"),
@@ -38,11 +38,13 @@ def fingerprints(
     gold_spans: pa.Table,
     chunks: Mapping[str, pa.Table],
     models: Mapping[str, str],
+    carded: Collection[str] = (),
 ) -> pa.Table:
     """The table ``fingerprints``: the corpus's rows (config null) and each configuration's.
 
     ``chunks`` gives each chunker's chunks, ``models`` the fingerprint of each encoder's and
-    reranker's weights (which covers their limits), by name in the experiment.
+    reranker's weights (which covers their limits), by name in the experiment, and ``carded`` the
+    chunkers whose pieces are embedded behind a card of their document.
     """
     whole = {
         "documents": table_hash("documents", documents),
@@ -62,7 +64,9 @@ def fingerprints(
     }
     found: list[tuple[str | None, Mapping[str, Any]]] = [(None, whole)]
     for config in experiment.configurations:
-        found.append((config.name, {**cut[config.chunker], **_levers(experiment, config, models)}))
+        embedded = {"embedded": "card and text"} if config.chunker in carded else {}
+        prints = {**cut[config.chunker], **_levers(experiment, config, models)}
+        found.append((config.name, prints | (embedded if config.uses_dense else {})))
     return _table(experiment.corpus, found)
 
 
@@ -101,8 +105,10 @@ def _levers(
         "doc_scope": config.doc_scope,
         "metadata_filters": config.metadata_filters,
     }
-    if config.fusion is not None:
-        found["fusion"] = config.fusion
+    if config.fusion_used is not None:
+        found["fusion"] = fusion_text(config)
+    if config.routing_used is not None:
+        found["routing"] = f"{config.routing} documents, alpha = {config.routing_alpha}"
     if config.encoder is not None:
         settings = experiment.encoders[config.encoder]
         found["encoder"] = f"{config.encoder}, at most {settings.max_length} word pieces"

@@ -134,14 +134,20 @@ def metrics_out_of_range(metrics: pa.Table) -> Rows:
     return _offending(metrics, pc.fill_null(holds, True), "config", "metric", "k")
 
 
-def missing_metrics(query_metrics: pa.Table, queries: pa.Table, depth: int | None = None) -> Rows:
+def missing_metrics(
+    query_metrics: pa.Table,
+    queries: pa.Table,
+    depth: int | None = None,
+    also: tuple[tuple[str, int | None], ...] = (),
+) -> Rows:
     """Queries without a metric, metrics of no query, and nulls, which recall alone may have.
 
     With the ``depth`` of the lists, the metrics that count characters must be there too, at every k
-    of ``KS`` up to it, and no other metric may.
+    of ``KS`` up to it, and no other metric may. ``also`` are metrics, with their depth, that this
+    configuration has beside them.
     """
     asked = set(queries["query_id"].to_pylist())
-    has: dict[tuple[Any, ...], set[str]] = {metric: set() for metric in METRICS}
+    has: dict[tuple[Any, ...], set[str]] = {metric: set() for metric in (*METRICS, *also)}
     if depth is not None:
         has |= {(metric, k): set() for metric in CHAR_METRICS for k in KS if k <= depth}
     expected = set(has)

@@ -35,12 +35,14 @@ def wrong_lengths(
     depth: int,
     doc_scope: bool,
     metadata_filters: bool,
+    routed: pa.Table | None = None,
 ) -> Rows:
     """Queries whose list is shorter or longer than what is in their scope allows.
 
     ``channel`` is one of ``KNOWN``; ``vectors`` are the ids of the chunks that have one. A dense
     list holds each chunk in scope with a vector, a BM25 list each that holds a word of the query,
-    both cut at ``depth``. A query without a letter or digit may have no dense list.
+    both cut at ``depth``. A query without a letter or digit may have no dense list. ``routed``
+    are the ``routed_documents`` of a list with routing, None without.
     """
     found = Counter(candidates["query_id"].to_pylist())
     doc_ids = documents["doc_id"].to_pylist()
@@ -51,7 +53,13 @@ def wrong_lengths(
         findable = {query["query_id"]: with_vector for query in asked}
     else:
         findable = _holding(asked, documents, chunks)
-    inside = admitted(asked, documents, doc_scope=doc_scope, metadata_filters=metadata_filters)
+    inside = admitted(
+        asked,
+        documents,
+        doc_scope=doc_scope,
+        metadata_filters=metadata_filters,
+        routed=routed,
+    )
     wrong: Rows = []
     for query in asked:
         query_id, text = query["query_id"], query["query"]

@@ -22,7 +22,7 @@ from spanbench_pipeline.reports.blocks import (
     paragraph,
     write,
 )
-from spanbench_pipeline.reports.explain import LABELS, METRICS, limits
+from spanbench_pipeline.reports.explain import LABELS, limits, meaning
 from spanbench_pipeline.reports.inputs import MEASURED, ReportInputs, rows_of
 from spanbench_pipeline.reports.parts import (
     label_bars,
@@ -71,7 +71,7 @@ def _absent(baseline: str, state: str) -> list[Block]:
 def _standing(experiment: Experiment, inputs: ReportInputs, baseline: str) -> list[Block]:
     values = metric_values(inputs)
     names = metric_names(values)
-    rows = tuple((name, values.get((baseline, name)), METRICS.get(name, "")) for name in names)
+    rows = tuple((name, values.get((baseline, name)), meaning(name)) for name in names)
     columns = (Column("metric", "code"), Column(baseline, "number"), Column("what it says"))
     failing = rows_of(inputs.failure_labels, config=baseline)
     return [

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from spanbench_pipeline.experiment import Experiment
+from spanbench_pipeline.experiment import Experiment, fusion_text
 from spanbench_pipeline.reports import developer_causes as causes
 from spanbench_pipeline.reports import developer_figures as figures
 from spanbench_pipeline.reports.blocks import (
@@ -47,6 +47,8 @@ def _set_up(experiment: Experiment, inputs: ReportInputs) -> Blocks:
         Column("chunker", "code"),
         Column("retriever", "code"),
         Column("reranker", "code"),
+        Column("fusion", "code"),
+        Column("documents routed to", "number"),
         Column("document scope", "yes/no"),
         Column("metadata filters", "yes/no"),
         Column("encoder", "code"),
@@ -54,8 +56,8 @@ def _set_up(experiment: Experiment, inputs: ReportInputs) -> Blocks:
     )
     rows: list[tuple[Value, ...]] = [
         (
-            *(c.name, c.chunker, c.retriever, c.reranker, c.doc_scope, c.metadata_filters),
-            *(c.encoder, states[c.name]),
+            *(c.name, c.chunker, c.retriever, c.reranker, fusion_text(c), c.routing or None),
+            *(c.doc_scope, c.metadata_filters, c.encoder, states[c.name]),
         )
         for c in experiment.configurations
     ]

@@ -38,6 +38,18 @@ CHARACTER_METRICS: dict[str, str] = {
 """Each metric that counts characters, at k chunks, in a line; means over the queries."""
 
 
+ANY_DEPTH: dict[str, str] = {
+    "routing_recall": "whether the right documents are searched at all: share of the query's gold "
+    "documents among the documents that routing keeps, as many as the number behind the @.",
+}
+"""Metrics whose depth a configuration chooses, by their bare name."""
+
+
+def meaning(name: str) -> str:
+    """What ``metric@k`` says, in a line; "" where there is no line for it."""
+    return METRICS.get(name) or ANY_DEPTH.get(name.partition("@")[0], "")
+
+
 @dataclass(frozen=True)
 class Stat:
     """How a statistic is titled, formatted and explained."""
@@ -147,4 +159,4 @@ def limits(n_documents: int, n_queries: int, n_spans: int) -> Items:
 
 def metric_lines(names: list[str]) -> Items:
     """A line of explanation for each metric that has one."""
-    return Items(tuple((Strong(n), f": {METRICS[n]}") for n in names if n in METRICS))
+    return Items(tuple((Strong(n), f": {meaning(n)}") for n in names if meaning(n)))

@@ -6,8 +6,8 @@ from fractions import Fraction
 
 import numpy as np
 import pyarrow as pa
-import pyarrow.compute as pc
 
+from spanbench_pipeline.retrieval import merging
 from spanbench_pipeline.retrieval.lists import Floats, Ints, Lists
 
 
@@ -18,22 +18,9 @@ def fuse(one: Lists, other: Lists, *, chunk_ids: pa.Array, k: int, depth: int) -
     single rank, then chunk id as a string. ``chunk_ids`` is a column of the chunks table. A query
     with one list keeps that list's order; with none it has none.
     """
-    query, row = _pairs(one, other, len(chunk_ids))
-    ranks = np.stack([one.ranks_of(query, row), other.ranks_of(query, row)], axis=1)
-    place, score = _scores(ranks, k)
-    best_rank = np.where(ranks == 0, ranks.max(initial=0) + 1, ranks).min(axis=1)
-    order = np.lexsort((_order_of(chunk_ids)[row], best_rank, place, query))
-    query, row, score = query[order], row[order], score[order]
-    rank = np.arange(len(query)) - np.searchsorted(query, query) + 1
-    kept = rank <= depth
-    return Lists(query[kept], rank[kept], row[kept], score[kept])
-
-
-def _pairs(one: Lists, other: Lists, n_chunks: int) -> tuple[Ints, Ints]:
-    """Each (query, row) of either list, once."""
-    keys = [lists.query * n_chunks + lists.row for lists in (one, other)]
-    query, row = np.divmod(np.unique(np.concatenate(keys)), max(n_chunks, 1))
-    return query, row
+    pairs = merging.pairs(one, other)
+    place, score = _scores(pairs.ranks, k)
+    return merging.ordered(pairs, place, score, chunk_ids, depth)
 
 
 def _scores(ranks: Ints, k: int) -> tuple[Ints, Floats]:
@@ -51,10 +38,3 @@ def _scores(ranks: Ints, k: int) -> tuple[Ints, Floats]:
     which = which.reshape(-1)
     place = np.array([places[value] for value in sums], dtype=np.int64)
     return place[which], np.array([float(value) for value in sums])[which]
-
-
-def _order_of(chunk_ids: pa.Array) -> Ints:
-    """The place of each chunk id in the order of all of them as strings, by code point."""
-    place = np.empty(len(chunk_ids), np.int64)
-    place[np.asarray(pc.sort_indices(chunk_ids))] = np.arange(len(chunk_ids))
-    return place

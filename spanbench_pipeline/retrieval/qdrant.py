@@ -74,6 +74,9 @@ class QdrantEngine:
 
     def candidates(self, queries: Floats32, scope: Scope, depth: int) -> Iterator[Ints]:
         """See :class:`~spanbench_pipeline.retrieval.dense.Engine`."""
+        if scope.routed == ():  # nothing to ask for
+            yield from (np.empty(0, np.int64) for _ in queries)
+            return
         condition = payload_filter(scope)
         for query in queries:
             with _explained(self._location):
@@ -108,14 +111,14 @@ def payload_filter(scope: Scope) -> models.Filter | None:
     wanted = {metadata_key(field): value for field, value in scope.filters}
     if scope.doc_id is not None:
         wanted["doc_id"] = scope.doc_id
-    if not wanted:
-        return None
-    return models.Filter(
-        must=[
-            models.FieldCondition(key=key, match=models.MatchValue(value=value))
-            for key, value in wanted.items()
-        ]
-    )
+    must: list[models.Condition] = [
+        models.FieldCondition(key=key, match=models.MatchValue(value=value))
+        for key, value in wanted.items()
+    ]
+    if scope.routed is not None:
+        any_of = models.MatchAny(any=list(scope.routed))
+        must.append(models.FieldCondition(key="doc_id", match=any_of))
+    return models.Filter(must=must) if must else None
 
 
 def metadata_key(field: str) -> str:

@@ -1,4 +1,4 @@
-"""Which part of the corpus a query searches: its document, its metadata filters, or everything.
+"""Which part of a corpus a query searches: its document, its filters, routed documents, or all.
 
 Both channels take the same scopes, so that a filter means the same on the dense and sparse side.
 """
@@ -6,7 +6,7 @@ Both channels take the same scopes, so that a filter means the same on the dense
 from __future__ import annotations
 
 import itertools
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 
 import numpy as np
@@ -20,15 +20,19 @@ class Scope:
     """The chunks a query may be answered with: those whose document meets every condition.
 
     ``doc_id`` None: any document. ``filters`` are (field, value) pairs, sorted; a document that
-    does not declare the field does not meet the condition.
+    does not declare the field does not meet the condition. ``routed`` are the documents kept by
+    routing, sorted; None: there was none, (): it kept none.
     """
 
     doc_id: str | None = None
     filters: tuple[tuple[str, str], ...] = ()
+    routed: tuple[str, ...] | None = None
 
     def admits(self, doc_id: str, metadata: Mapping[str, str]) -> bool:
         """Whether a document with this id and metadata is inside."""
         if self.doc_id not in (None, doc_id):
+            return False
+        if self.routed is not None and doc_id not in self.routed:
             return False
         return all(metadata.get(field) == value for field, value in self.filters)
 
@@ -36,20 +40,38 @@ class Scope:
 EVERYTHING = Scope()
 
 
-def scopes(queries: pa.Table, *, doc_scope: bool, metadata_filters: bool) -> list[Scope]:
-    """The scope of each row of a ``queries`` table under a configuration's two settings.
+def scopes(
+    queries: pa.Table,
+    *,
+    doc_scope: bool,
+    metadata_filters: bool,
+    routed: pa.Table | None = None,
+) -> list[Scope]:
+    """The scope of each row of a ``queries`` table under a configuration's settings.
 
-    With both set, both must hold. A query about no document searches all of them.
+    All conditions that are set must hold, so that nothing may be left: such a query has an empty
+    list. A query about no document searches all of them. ``routed`` is the configuration's
+    ``routed_documents``, None without routing; a query without a row in it searches nothing.
     """
+    kept = None if routed is None else _kept(routed)
+    columns = (queries[name].to_pylist() for name in ("query_id", "doc_id", "filters"))
     return [
         Scope(
             doc_id if doc_scope else None,
             tuple(sorted(filters)) if metadata_filters else (),
+            None if kept is None else tuple(sorted(kept.get(query_id, ()))),
         )
-        for doc_id, filters in zip(
-            queries["doc_id"].to_pylist(), queries["filters"].to_pylist(), strict=True
-        )
+        for query_id, doc_id, filters in zip(*columns, strict=True)
     ]
+
+
+def _kept(routed: pa.Table) -> dict[str, list[str]]:
+    """query_id -> the documents of a ``routed_documents`` table."""
+    kept: dict[str, list[str]] = {}
+    columns = (routed[name].to_pylist() for name in ("query_id", "doc_id"))
+    for query_id, doc_id in zip(*columns, strict=True):
+        kept.setdefault(query_id, []).append(doc_id)
+    return kept
 
 
 class ScopedRows:
@@ -80,10 +102,11 @@ class ScopedRows:
         if scope == EVERYTHING:
             return None
         if scope not in self._known:
+            looked_at: Iterable[str] = self._rows if scope.routed is None else scope.routed
             inside = [
-                rows
-                for doc_id, rows in self._rows.items()
-                if scope.admits(doc_id, self._metadata[doc_id])
+                self._rows[doc_id]
+                for doc_id in looked_at
+                if doc_id in self._rows and scope.admits(doc_id, self._metadata[doc_id])
             ]
             self._known[scope] = np.concatenate([np.empty(0, np.int64), *inside])
         return self._known[scope]

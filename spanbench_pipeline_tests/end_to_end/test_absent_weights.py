@@ -96,3 +96,41 @@ def test_a_configuration_without_weights_is_measured_when_they_arrive(
             s for s, q in zip(scores, reranked["query_id"].to_pylist(), strict=True) if q == query
         ]
         assert of_query == sorted(of_query, reverse=True)
+
+
+WITH_ROUTING = """
+[encoders.tiny]
+model = "{model}"
+max_length = 32
+[[configurations]]
+name = "clause + bm25 + routing"
+chunker = "clause"
+retriever = "bm25"
+doc_scope = false
+routing = 1
+"""
+
+
+def test_bm25_with_routing_waits_for_the_encoder_that_chooses_documents(
+    tmp_path: Path, make_project: Callable[..., Project]
+):
+    write_corpus(tmp_path / "given")
+    model = tmp_path / "weights"
+    text = BM25_ONLY.format(
+        corpus="own",
+        documents=tmp_path / "given" / "docs",
+        queries=tmp_path / "given" / "queries.jsonl",
+    )
+    project = make_project(own=text + WITH_ROUTING.format(model=model))
+    run(project)
+    state = states(project)["clause + bm25 + routing"]
+    assert state.startswith("not measured: ")
+    for table, kind in (("routing", "routed_documents"), ("rankings", "rankings")):
+        path = project.parquet / "own" / table / "clause_bm25_routing.parquet"
+        stored = warehouse.read(path, kind)
+        assert (stored.table.num_rows, stored.state) == (0, state)
+
+    tiny_models.encoder(model)
+    ran = {name(key) for key in run(project).materialized}
+    assert {f"own/{t}/clause_bm25_routing" for t in ("routing", "rankings")} <= ran
+    assert set(states(project).values()) == {"measured"}

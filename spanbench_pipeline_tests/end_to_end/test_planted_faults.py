@@ -38,6 +38,13 @@ chunker = "clause"
 [[configurations]]
 name = "naive"
 chunker = "naive"
+[[configurations]]
+name = "routed"
+chunker = "clause"
+retriever = "hybrid"
+fusion = "cc"
+doc_scope = false
+routing = 1
 """
 Corrupt = Callable[[pa.Table], pa.Table]
 
@@ -122,6 +129,8 @@ def cut_short(table: pa.Table) -> pa.Table:
     return without(last)(table)
 
 
+swap_documents = change("doc_id", lambda d: {"alpha": "beta", "beta": "alpha"}[d])
+
 FAULTS = [
     Fault("source_archive", change("sha256", lambda _: "0" * 64), "hashes_equal_the_files"),
     Fault("documents", swap_texts, "texts_equal_their_hashes"),
@@ -170,6 +179,15 @@ FAULTS = [
         "candidates/naive_bm25",
         change("end_char", lambda n: n + 1),
         "offsets_of_the_chunk_table",
+    ),
+    Fault("routing/routed", change("doc_id", lambda _: "gamma"), "routed_documents_exist"),
+    Fault("routing/routed", change("query_id", lambda q: q + "0"), "routed_documents_exist"),
+    Fault("routing/routed", change("rank", lambda n: n + 1), "ranks_without_holes"),
+    Fault("routing/routed", change("score", lambda _: float("nan")), "scores_in_order"),
+    Fault("routing/routed", without(0), "routes_are_full"),
+    Fault("candidates/clause_bm25_unscoped_routed_routed", swap_documents, "inside_scope"),
+    Fault(
+        "candidates/clause_bm25_unscoped_routed_routed", lambda t: t.slice(0, 1), "lists_are_full"
     ),
     Fault("rankings/naive", repeated_chunk, "no_duplicate_chunks"),
     Fault("rankings/naive", without(0), "ranks_without_holes"),
@@ -292,6 +310,16 @@ FAULTS = [
         "actual_is_what_was_measured",
     ),
     Fault("label_cross", change("n_queries", lambda n: n + 1), "pairs_sum_to_queries"),
+    Fault(
+        "query_metrics/routed",
+        change("value", lambda v: 1 - v, first(metric="routing_recall")),
+        "routing_recall_follows_from_documents",
+    ),
+    Fault(
+        "query_metrics/routed",
+        lambda t: t.filter(pc.not_equal(t["metric"], "routing_recall")),
+        "every_query_has_every_metric",
+    ),
     Fault("failure_labels/naive_bm25", without(0), "labels_partition_failures"),
     Fault("failure_labels/naive_bm25", change("lever", lambda _: "luck"), "labels_are_known"),
     Fault("failure_labels/naive_bm25", change("evidence", lambda _: "{"), "labels_are_known"),

@@ -71,7 +71,9 @@ EXPERIMENT = Experiment(
 )
 
 
-def made(experiment: Experiment = EXPERIMENT, **rows: dict[str, Any]) -> pa.Table:
+def made(
+    experiment: Experiment = EXPERIMENT, carded: tuple[str, ...] = (), **rows: dict[str, Any]
+) -> pa.Table:
     given = {"documents": DOCUMENT, "queries": QUERY, "gold_spans": GOLD, "chunks": CHUNK}
     table = {name: tables.from_rows(name, [given[name] | rows.get(name, {})]) for name in given}
     return fingerprints(
@@ -81,6 +83,7 @@ def made(experiment: Experiment = EXPERIMENT, **rows: dict[str, Any]) -> pa.Tabl
         table["gold_spans"],
         {"whole": table["chunks"]},
         {"mini": "w1"},
+        carded,
     )
 
 
@@ -90,9 +93,26 @@ def test_each_configuration_has_what_it_uses():
     counts = {name: found[None][name] for name in ("n_documents", "n_queries", "depth")}
     assert counts == {"n_documents": "1", "n_queries": "1", "depth": "30"}
     assert found["both"]["encoder_weights"] == "w1"
-    assert found["both"]["fusion"] == "60"
+    assert found["both"]["fusion"] == "rrf, rrf_k = 60"
     assert not {"encoder", "encoder_weights", "fusion"} & found["plain"].keys()
     assert found["plain"]["chunks"] == found["both"]["chunks"]
+
+
+def test_fusion_routing_and_cards_are_told_apart():
+    plain, both = EXPERIMENT.configurations
+    other = (
+        replace(plain, routing=3, encoder="mini"),
+        replace(both, fusion="cc", alpha=0.5, rrf_k=1),
+    )
+    found = by_config(made(replace(EXPERIMENT, configurations=other), ("whole",)))
+    assert found["both"]["fusion"] == "cc, alpha = 0.5"
+    assert found["plain"]["routing"] == "3 documents, alpha = 0.3"
+    assert found["plain"]["encoder_weights"] == "w1"  # it chooses documents
+    # BM25 never sees a card; without one nothing is said of it.
+    assert found["both"]["embedded"] == "card and text"
+    assert "embedded" not in found["plain"]
+    assert "embedded" not in by_config(made())["both"]
+    assert "routing" not in found["both"]
 
 
 @pytest.mark.parametrize(

@@ -67,6 +67,14 @@ def test_dense_lists_hold_every_chunk_with_a_vector_in_scope() -> None:
     assert wrong([2, 4, 2, 3], "dense", vectors=set(ALL) - {"A:lines:2"}) == [("q004", 3, 4)]
 
 
+def test_routed_documents_are_all_that_is_in_scope() -> None:
+    routed = pa.table({"query_id": ["q001", "q002", "q003"], "doc_id": ["B", "B", "B"]})
+    # q001 is about A, which was not kept; q002 has two chunks of B with its words; q004 kept none.
+    assert wrong([0, 2, 0, 0], "bm25", routed=routed) == []
+    assert wrong([0, 2, 2, 0], "dense", routed=routed) == []
+    assert wrong([1, 3, 0, 0], "bm25", routed=routed) == [("q001", 1, 0, 0), ("q002", 3, 2, 2)]
+
+
 TEXT = st.text(alphabet="ab? ", max_size=5)
 
 

@@ -41,6 +41,9 @@ def test_sections(report: Report) -> None:
     ]
 
 
+RRF = "rrf, rrf_k = 60"
+
+
 def test_set_up(report: Report) -> None:
     assert table(report, "what", "how many") == [
         ["documents", "2"],
@@ -50,8 +53,8 @@ def test_set_up(report: Report) -> None:
         ["depth of a ranking", "30"],
     ]
     assert table(report, "configuration", "chunker")[1:3] == [
-        ["halves + hybrid", "halves", "hybrid", "–", "yes", "no", "e", "measured"],
-        ["halves + rerank", "halves", "dense", "r", "yes", "no", "e", tiny.WHY],
+        ["halves + hybrid", "halves", "hybrid", "–", RRF, "–", "yes", "no", "e", "measured"],
+        ["halves + rerank", "halves", "dense", "r", "–", "–", "yes", "no", "e", tiny.WHY],
     ]
 
 

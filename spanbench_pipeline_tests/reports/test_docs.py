@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import dataclasses
 import json
+import pkgutil
 import re
 import sys
 from collections.abc import Callable
@@ -12,7 +14,7 @@ from typing import Any
 import pyarrow as pa
 import pytest
 
-from spanbench_pipeline import chunkers, tables
+from spanbench_pipeline import chunkers, experiment, tables
 from spanbench_pipeline.chunkers import naive
 from spanbench_pipeline.corpora.directory import DirectorySource
 from spanbench_pipeline.errors import InputError
@@ -34,6 +36,7 @@ METRICS = (ROOT / "docs" / "metrics.md").read_text(encoding="utf-8")
 ARCHITECTURE = (ROOT / "docs" / "architecture.md").read_text(encoding="utf-8")
 OWN = (ROOT / "docs" / "your-own-corpus.md").read_text(encoding="utf-8")
 PAGES = sorted([*ROOT.glob("*.md"), *(ROOT / "docs").glob("*.md")])
+LEVERS = (ROOT / "docs" / "levers.md").read_text(encoding="utf-8")
 DEVELOPING = (ROOT / "docs" / "developing.md").read_text(encoding="utf-8")
 
 TENS = [(start, start + 100) for start in range(0, 1000, 100)]
@@ -349,6 +352,37 @@ def test_what_is_linked_or_named_exists(page: Path) -> None:
         assert (page.parent / path).exists(), path
     for path in named:
         assert (ROOT / path).is_file(), path
+
+
+def plain(value: object) -> str:
+    """A default as the page writes it."""
+    return str(value).lower() if isinstance(value, bool) else str(value)
+
+
+def test_every_setting_of_a_configuration_is_in_the_levers() -> None:
+    stated = {row[0].strip("`"): row[1:3] for row in rows_below(LEVERS, "key of a conf")}
+    defaults = {f.name: f.default for f in dataclasses.fields(Configuration)}
+    assert set(stated) == set(defaults) - {"name"}
+    words = {"chunker": "required", "reranker": "none", "encoder": "the only one"}
+    assert {key: row[0].strip("`") for key, row in stated.items()} == {
+        key: words.get(key, plain(defaults[key])) for key in stated
+    }
+    used = {"rrf_k": "fusion_used", "alpha": "fusion_used", "fusion": "fusion_used"}
+    used |= {"routing": "routing_used", "routing_alpha": "routing_used"}
+    for key, (_, lever) in stated.items():
+        assert used.get(key, key) in experiment.LEVERS[lever], key
+
+
+def test_every_parameter_of_a_chunker_is_in_the_levers() -> None:
+    stated = rows_below(LEVERS, "strategy |")
+    own = [module.name for module in pkgutil.iter_modules(chunkers.__path__)]
+    loaded = {name: chunkers.load(ChunkerSettings(name, name), "docs.toml") for name in own}
+    assert {(r[0].strip("`"), r[1].strip("`"), r[2], r[3] == "yes") for r in stated} == {
+        (name, key, str(value), chunker.overlaps)
+        for name, chunker in loaded.items()
+        for key, value in chunker.params.items()
+    }
+    assert all(chunker.tiles for chunker in loaded.values())
 
 
 LINE = {"query": "q", "doc_id": "d", "gold_texts": ["law"]}

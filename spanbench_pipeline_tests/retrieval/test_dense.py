@@ -23,6 +23,10 @@ SCOPES = (
     Scope(None, (("v 1", "x"),)),
     Scope("A", (("v.1", "x"),)),
     Scope("C", (("v.1", "x"),)),
+    Scope(None, (), ("A", "C")),
+    Scope(None, (("v.1", "x"),), ("B", "C")),
+    Scope("A", (), ("B",)),
+    Scope(None, (), ()),
 )
 # With components of -1, 0 and 1 in four dimensions, cosines can be compared exactly, as
 # sign(dot) * dot**2 / |vector|**2, and many of them are tied.
@@ -54,6 +58,7 @@ def oracle(chunk_vectors, doc_ids, query, scope: Scope, depth: int) -> list[int]
     for row, (vector, doc_id) in enumerate(zip(chunk_vectors, doc_ids, strict=True)):
         fields = METADATA[doc_id]
         inside = scope.doc_id in (None, doc_id)
+        inside &= scope.routed is None or doc_id in scope.routed
         if vector is None or not inside or any(fields.get(f) != v for f, v in scope.filters):
             continue
         dot = sum(a * b for a, b in zip(vector, query, strict=True))

@@ -42,6 +42,12 @@ def test_a_configuration_decides_what_restricts_a_query(doc_scope, metadata_filt
     assert found == expected
 
 
+def test_routed_documents_are_one_more_condition():
+    routed = pa.table({"query_id": ["q001", "q001", "q003"], "doc_id": ["é", "B", "a"]})
+    found = scopes(QUERIES, doc_scope=True, metadata_filters=False, routed=routed)
+    assert found == [Scope("a", (), ("B", "é")), Scope(None, (), ()), Scope("é", (), ("a",))]
+
+
 @pytest.mark.parametrize(
     ("scope", "expected"),
     [
@@ -53,6 +59,12 @@ def test_a_configuration_decides_what_restricts_a_query(doc_scope, metadata_filt
         (Scope("a", (("version", "1"),)), []),
         (Scope(None, (("version", "3"),)), []),
         (Scope(None, (("court", ""),)), []),
+        (Scope(None, (), ("B", "é")), ROWS["B"] + ROWS["é"]),
+        (Scope(None, (("version", "2"),), ("B", "a")), ROWS["a"]),
+        (Scope("a", (), ("B", "a")), ROWS["a"]),
+        (Scope("a", (), ("B",)), []),
+        (Scope(None, (), ("unknown",)), []),
+        (Scope(None, (), ()), []),
     ],
 )
 def test_the_rows_a_scope_admits(scope, expected):

@@ -1,19 +1,14 @@
 -- Which queries did hybrid retrieval fix, and which did it break, against dense retrieval?
 --
--- For every pair of configurations that differ in the retriever alone (dense and hybrid): the queries
+-- For every pair of configurations, dense and hybrid, that differ in nothing else: the queries
 -- that are grounded in one of the two only. `fixed` is grounded with hybrid and not with dense,
 -- `broken` the other way round. first_relevant_* is the rank of the first relevant chunk, null where
 -- none is in the list.
 WITH pairs AS (
-    SELECT d.corpus, d.config AS dense_config, h.config AS hybrid_config
-    FROM configs AS d
-    JOIN configs AS h
-        ON h.corpus = d.corpus
-        AND h.chunker = d.chunker
-        AND h.reranker IS NOT DISTINCT FROM d.reranker
-        AND h.doc_scope = d.doc_scope
-        AND h.metadata_filters = d.metadata_filters
-        AND h.encoder IS NOT DISTINCT FROM d.encoder
+    SELECT p.corpus, d.config AS dense_config, h.config AS hybrid_config
+    FROM config_pairs AS p
+    JOIN configs AS d ON d.corpus = p.corpus AND d.config = p.from_config
+    JOIN configs AS h ON h.corpus = p.corpus AND h.config = p.to_config
     WHERE d.retriever = 'dense' AND h.retriever = 'hybrid'
 ),
 outcomes AS (
