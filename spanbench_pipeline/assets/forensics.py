@@ -193,7 +193,7 @@ def _labels_stage(experiment: Experiment, config: Configuration) -> Stage:
                 ),
             ),
             Check(
-                "blind_to_nothing",
+                "survives_the_two_traps",
                 "With every ranked document renamed, all labels are DRM and all figures 0; with "
                 "every table's rows in reverse, nothing changes.",
                 lambda reader: _traps(experiment, config, reader),

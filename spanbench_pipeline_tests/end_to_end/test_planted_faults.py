@@ -24,6 +24,7 @@ from spanbench_pipeline.assets.instance import open_instance
 from spanbench_pipeline.assets.run import Result, Runner
 from spanbench_pipeline.commands import accept
 from spanbench_pipeline.freshness import Key
+from spanbench_pipeline.measures import metamorphic
 from spanbench_pipeline.project import Project
 from spanbench_pipeline_tests import tiny_models
 from spanbench_pipeline_tests.end_to_end.conftest import BM25_ONLY, CONTRACTS, QUERIES
@@ -131,6 +132,7 @@ def cut_short(table: pa.Table) -> pa.Table:
 
 swap_documents = change("doc_id", lambda d: {"alpha": "beta", "beta": "alpha"}[d])
 
+ROUTED = "candidates/clause_bm25_unscoped_routed_routed"
 FAULTS = [
     Fault("source_archive", change("sha256", lambda _: "0" * 64), "hashes_equal_the_files"),
     Fault("documents", swap_texts, "texts_equal_their_hashes"),
@@ -172,8 +174,8 @@ FAULTS = [
         "inside_scope",
     ),
     Fault("candidates/naive_bm25", change("query_id", lambda _: "q9"), "inside_scope"),
-    Fault("candidates/naive_bm25", repeated_chunk, "no_duplicate_chunks"),
-    Fault("candidates/naive_bm25", without(0), "ranks_without_holes"),
+    Fault("candidates/naive_dense_tiny", repeated_chunk, "no_duplicate_chunks"),
+    Fault("candidates/naive_dense_tiny", without(0), "ranks_without_holes"),
     Fault("candidates/naive_dense_tiny", change("score", lambda s: -s), "scores_in_order"),
     Fault(
         "candidates/naive_bm25",
@@ -185,7 +187,7 @@ FAULTS = [
     Fault("routing/routed", change("rank", lambda n: n + 1), "ranks_without_holes"),
     Fault("routing/routed", change("score", lambda _: float("nan")), "scores_in_order"),
     Fault("routing/routed", without(0), "routes_are_full"),
-    Fault("candidates/clause_bm25_unscoped_routed_routed", swap_documents, "inside_scope"),
+    Fault(ROUTED, swap_documents, "inside_scope"),
     Fault(
         "candidates/clause_bm25_unscoped_routed_routed", lambda t: t.slice(0, 1), "lists_are_full"
     ),
@@ -492,7 +494,29 @@ def test_every_check_of_the_graph_has_a_planted_fault(clean: Project):
         for c in s.checks
         if c.blocking and c.name not in generic
     }
-    assert declared <= {(f.stage.split("/")[0], f.check) for f in FAULTS}
+    of_the_code = {("forensic_labels", "survives_the_two_traps")}
+    assert declared - of_the_code <= {(f.stage.split("/")[0], f.check) for f in FAULTS}
+
+
+def test_scoring_that_is_blind_to_documents_is_noticed(
+    project: Project, monkeypatch: pytest.MonkeyPatch
+):
+    """Not a table but the code is wrong: a rank's document counts for nothing."""
+
+    def blind(rankings: pa.Table, gold_spans: pa.Table, *args, **named) -> pa.Table:
+        (first, *_) = gold_spans["doc_id"].to_pylist()
+        return measured(
+            with_column(rankings, "doc_id", [first] * rankings.num_rows),
+            with_column(gold_spans, "doc_id", [first] * gold_spans.num_rows),
+            *args,
+            **named,
+        )
+
+    measured = metamorphic.character_metrics
+    monkeypatch.setattr(metamorphic, "character_metrics", blind)
+    key = ("own", "forensic_labels", "clause")
+    (project.parquet / warehouse.relative_path(key)).unlink()
+    assert run(project).failed_checks[key] == ("survives_the_two_traps",)
 
 
 def test_a_clean_table_breaks_no_check(clean: Project):

@@ -72,7 +72,7 @@ def test_routed_documents_are_all_that_is_in_scope() -> None:
     # q001 is about A, which was not kept; q002 has two chunks of B with its words; q004 kept none.
     assert wrong([0, 2, 0, 0], "bm25", routed=routed) == []
     assert wrong([0, 2, 2, 0], "dense", routed=routed) == []
-    assert wrong([1, 3, 0, 0], "bm25", routed=routed) == [("q001", 1, 0, 0), ("q002", 3, 2, 2)]
+    assert wrong([1, 3, 0, 0], "bm25", routed=routed) == [("q001", 1, 0), ("q002", 3, 2)]
 
 
 TEXT = st.text(alphabet="ab? ", max_size=5)
