@@ -234,7 +234,8 @@ def _waterfalls(seen: Seen) -> str:
     if k is None:
         return ""
     subsets = parts_of(seen.table)
-    named = [(f"k = {n}", n, None) for n in sorted(pc.unique(seen.table["k"]).to_pylist())]
+    ks = sorted(pc.unique(seen.table["k"]).to_pylist())
+    named: list[tuple[str, int, str | None]] = [(f"k = {n}", n, None) for n in ks]
     named += [(f"{subset}, k = {k}", k, subset) for subset in subsets]
     panels = [
         losses.waterfall_panel(title, bounds)

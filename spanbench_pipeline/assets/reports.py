@@ -33,8 +33,18 @@ SINGLE = (
     "config_pairs",
     "chunk_stats",
     "configs",
+    "label_cross",
+    "fingerprints",
 )
-PER_CONFIG = ("rankings", "query_metrics", "span_outcomes", "failure_labels")
+PER_CONFIG = (
+    "rankings",
+    "query_metrics",
+    "span_outcomes",
+    "failure_labels",
+    "forensic_labels",
+    "span_states",
+    "headroom",
+)
 PAGE_CHARS = 200_000
 """Characters of a report that are stored with the event for the web UI."""
 LIBRARIES = ("dagster", "duckdb", "numpy", "pyarrow", "qdrant-client", "rank-bm25")

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 from spanbench_pipeline.experiment import Experiment
+from spanbench_pipeline.measures import LABEL_KS
+from spanbench_pipeline.reports import characters, forensics, losses
 from spanbench_pipeline.reports import developer_causes as causes
 from spanbench_pipeline.reports import developer_figures as figures
 from spanbench_pipeline.reports.blocks import (
@@ -17,7 +19,7 @@ from spanbench_pipeline.reports.blocks import (
 )
 from spanbench_pipeline.reports.explain import limits
 from spanbench_pipeline.reports.inputs import ReportInputs
-from spanbench_pipeline.reports.parts import marked_rows
+from spanbench_pipeline.reports.parts import marked_rows, parts_of, shown_depth
 
 Blocks = list[Block]
 
@@ -27,11 +29,14 @@ def developer(experiment: Experiment, inputs: ReportInputs) -> Report:
     blocks: Blocks = [
         *_set_up(experiment, inputs),
         *figures.metrics(experiment, inputs),
+        *characters.characters(experiment, inputs),
         *figures.chunkers(experiment, inputs),
         *causes.levers(experiment, inputs),
         *causes.hybrid(experiment, inputs),
         *causes.documents(experiment, inputs),
         *causes.failures(experiment, inputs),
+        *forensics.forensic(experiment, inputs),
+        *_losses(experiment, inputs),
         *figures.clause_types(experiment, inputs),
         *_provenance(inputs),
         Heading("Limits"),
@@ -82,6 +87,19 @@ def _set_up(experiment: Experiment, inputs: ReportInputs) -> Blocks:
             marked_rows(experiment, experiment.baseline),
         ),
     ]
+
+
+def _losses(experiment: Experiment, inputs: ReportInputs) -> Blocks:
+    k, note = shown_depth(experiment.depth, LABEL_KS)
+    return losses.losses(
+        inputs.span_states,
+        inputs.headroom,
+        k,
+        losses.stages_by_config(experiment),
+        experiment.baseline,
+        parts=parts_of(inputs.headroom),
+        note=note,
+    )
 
 
 def _provenance(inputs: ReportInputs) -> Blocks:
