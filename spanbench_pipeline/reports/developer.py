@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from spanbench_pipeline.experiment import Experiment
 from spanbench_pipeline.measures import LABEL_KS
-from spanbench_pipeline.reports import characters, forensics, losses
+from spanbench_pipeline.reports import characters, forensics, losses, yardsticks
 from spanbench_pipeline.reports import developer_causes as causes
 from spanbench_pipeline.reports import developer_figures as figures
 from spanbench_pipeline.reports.blocks import (
@@ -30,6 +30,7 @@ def developer(experiment: Experiment, inputs: ReportInputs) -> Report:
         *_set_up(experiment, inputs),
         *figures.metrics(experiment, inputs),
         *characters.characters(experiment, inputs),
+        *yardsticks.yardsticks(experiment, inputs),
         *figures.chunkers(experiment, inputs),
         *causes.levers(experiment, inputs),
         *causes.hybrid(experiment, inputs),
