@@ -48,6 +48,7 @@ def _fingerprints_stage(experiment: Experiment, project: Project) -> Stage:
         params={
             "depth": experiment.depth,
             "configurations": [repr(c) for c in experiment.configurations],
+            "chunkers": {n: fingerprints.parameters(c) for n, c in experiment.chunkers.items()},
             "models": models,
         },
         checks=(_counts(experiment),),

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from spanbench_pipeline.experiment import Experiment
 from spanbench_pipeline.measures import LABEL_KS
-from spanbench_pipeline.reports import characters, forensics, losses, yardsticks
+from spanbench_pipeline.reports import characters, comparability, forensics, losses, yardsticks
 from spanbench_pipeline.reports import developer_causes as causes
 from spanbench_pipeline.reports import developer_figures as figures
 from spanbench_pipeline.reports.blocks import (
@@ -39,7 +39,7 @@ def developer(experiment: Experiment, inputs: ReportInputs) -> Report:
         *forensics.forensic(experiment, inputs),
         *_losses(experiment, inputs),
         *figures.clause_types(experiment, inputs),
-        *_provenance(inputs),
+        *_provenance(experiment, inputs),
         Heading("Limits"),
         limits(inputs.documents.num_rows, inputs.queries.num_rows, inputs.gold_spans.num_rows),
     ]
@@ -103,7 +103,7 @@ def _losses(experiment: Experiment, inputs: ReportInputs) -> Blocks:
     )
 
 
-def _provenance(inputs: ReportInputs) -> Blocks:
+def _provenance(experiment: Experiment, inputs: ReportInputs) -> Blocks:
     sources = tuple(
         (row["file"], row["role"], row["n_bytes"], row["sha256"], row["note"])
         for row in inputs.source_files.to_pylist()
@@ -120,5 +120,6 @@ def _provenance(inputs: ReportInputs) -> Blocks:
     return [
         Heading("Provenance"),
         Table((Column("what"), Column("value", "code")), tuple(facts)),
+        comparability.fingerprint_table(experiment, inputs, experiment.baseline),
         Table(columns, sources, "The files that the corpus was read from."),
     ]

@@ -7,6 +7,7 @@ from dataclasses import replace
 import pytest
 
 from spanbench_pipeline import tables
+from spanbench_pipeline.measures.fingerprints import by_config
 from spanbench_pipeline.reports import html, markdown
 from spanbench_pipeline.reports.blocks import Heading, Report, Table
 from spanbench_pipeline.reports.developer import developer
@@ -164,6 +165,11 @@ def test_provenance(report: Report) -> None:
         ["spanbench", "0.1.0"],
         ["weights of e", "sha256 `1|2`"],
         ["extractor", "utf-8"],
+    ]
+    prints = by_config(tiny.inputs().fingerprints)
+    assert table(report, "configuration", "index", "rankings") == [
+        [name, prints[name]["index_fingerprint"], prints[name]["ranking_fingerprint"]]
+        for name in tiny.NAMES
     ]
     note = "the official file's sha256 is another: " + "e" * 64
     assert table(report, "file") == [
