@@ -21,7 +21,7 @@ from spanbench_pipeline.reports.blocks import (
 )
 from spanbench_pipeline.reports.explain import CHARACTER_METRICS
 from spanbench_pipeline.reports.inputs import ReportInputs, indexed
-from spanbench_pipeline.reports.parts import marked_rows, parts_of, shown_depth
+from spanbench_pipeline.reports.parts import compared_parts, marked_rows, shown_depth
 
 Blocks = list[Block]
 Values = dict[tuple[str, str | None, str, int | None], float | None]
@@ -52,7 +52,7 @@ def characters(experiment: Experiment, inputs: ReportInputs) -> Blocks:
     if not values:
         return [Heading("Characters"), paragraph("No configuration was measured.")]
     k, note = shown_depth(experiment.depth, KS)
-    parts = parts_of(inputs.config_metrics)
+    parts = compared_parts(inputs.config_metrics)
     return [
         Heading("Characters"),
         paragraph(

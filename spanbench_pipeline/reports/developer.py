@@ -19,7 +19,7 @@ from spanbench_pipeline.reports.blocks import (
 )
 from spanbench_pipeline.reports.explain import limits
 from spanbench_pipeline.reports.inputs import ReportInputs
-from spanbench_pipeline.reports.parts import marked_rows, parts_of, shown_depth
+from spanbench_pipeline.reports.parts import compared_parts, marked_rows, shown_depth
 
 Blocks = list[Block]
 
@@ -98,7 +98,7 @@ def _losses(experiment: Experiment, inputs: ReportInputs) -> Blocks:
         k,
         losses.stages_by_config(experiment),
         experiment.baseline,
-        parts=parts_of(inputs.headroom),
+        parts=compared_parts(inputs.headroom),
         note=note,
     )
 

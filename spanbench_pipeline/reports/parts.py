@@ -43,6 +43,12 @@ def parts_of(table: pa.Table) -> list[str]:
     return sorted(found, key=lambda part: (part == MACRO, part))
 
 
+def compared_parts(table: pa.Table) -> list[str]:
+    """The same, of a corpus that has more than one part: else there is nothing to compare."""
+    parts = parts_of(table)
+    return parts if len(parts) > 2 else []
+
+
 def metric_values(inputs: ReportInputs) -> MetricValues:
     """The means over the whole corpus; a configuration that was not measured has none."""
     return {
