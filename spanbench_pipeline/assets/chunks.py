@@ -48,6 +48,16 @@ _NO_OVERLAP = Check(
 )
 
 
+def _sizes(fewest: int, most: int) -> Check:
+    """Declared and actual sizes agree: a chunker that cuts otherwise than it is set is no lever."""
+    short = f"at least {fewest:,} but for the last of a document, and " if fewest > 1 else ""
+    return Check(
+        "sizes_as_declared",
+        f"Every chunk has as many characters as the chunker is set to: {short}at most {most:,}.",
+        lambda reader: invariants.undeclared_sizes(reader.own(), fewest, most),
+    )
+
+
 def _checks(chunker: Chunker) -> tuple[Check, ...]:
     inside = Check(
         "chunks_inside_text",
@@ -60,6 +70,8 @@ def _checks(chunker: Chunker) -> tuple[Check, ...]:
         lambda reader: invariants.wrong_chunk_ids(reader.own()),
     )
     found: tuple[Check, ...] = (inside, ids)
+    if chunker.sizes is not None:
+        found += (_sizes(*chunker.sizes),)
     if not chunker.overlaps:
         found += (_NO_OVERLAP,)
     if not chunker.tiles:

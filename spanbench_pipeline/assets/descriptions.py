@@ -18,6 +18,9 @@ STEPS = (
     "query_metrics",
     "span_outcomes",
     "failure_labels",
+    "span_states",
+    "forensic_labels",
+    "headroom",
     "summary",
 )
 """The groups of a corpus in the order in which data passes through them."""
@@ -55,6 +58,10 @@ READING: dict[str, str] = {
     "the top `k`), partial or missed, and the stage that lost it.",
     "label_cross": "A row counts the queries that have these two labels in the top 5. An empty "
     "failure label: the query does not fail.",
+    "headroom": "A row is a bound on complete grounding at one depth `k`: `actual` as it is, "
+    "`candidates` with the best order of what was found, `chunks` with the best choice among all "
+    "chunks of the gold documents, `perfect` 1. The steps between them are what ranking, candidate "
+    "generation and chunking cost.",
     "configs": "A row is one way to retrieve, every lever's setting stated. `state` says whether "
     "it was measured, and if not, why.",
     "chunk_stats": "A row is one statistic of one chunker, before any retrieval: what its cuts "

@@ -25,11 +25,13 @@ from spanbench_pipeline import warehouse
 from spanbench_pipeline.errors import InputError
 from spanbench_pipeline.measures import TOP
 from spanbench_pipeline.measures.failure_labels import LABELS
-from spanbench_pipeline.reports import svg
+from spanbench_pipeline.measures.forensics import LABELS as FORENSIC
+from spanbench_pipeline.measures.stages import STAGES
+from spanbench_pipeline.reports import losses, svg
 from spanbench_pipeline.reports.blocks import Bar, Panel, write
-from spanbench_pipeline.reports.explain import METRICS
 from spanbench_pipeline.reports.inputs import metric_name, rows_of
 from spanbench_pipeline.reports.markdown import escape
+from spanbench_pipeline.reports.parts import SHOWN, metric_names, parts_of
 
 HEADLINE = f"complete_grounding@{TOP}"
 """The metric that stands for a configuration where there is room for one."""
@@ -82,14 +84,16 @@ def image(picture: str, alt: str) -> str:
 
 
 def bar_table(panel: Panel) -> str:
-    """Bars as a Markdown table: name, bar, value; the marked one in bold."""
+    """Bars as a Markdown table: name, bar from where it starts, value; the marked one in bold."""
     lines = [f"| {escape(panel.title)} | | |", "| --- | --- | ---: |"]
     for bar in panel.bars:
-        full = round(_BAR_CELLS * (bar.value or 0.0) / panel.maximum)
+        left = round(_BAR_CELLS * bar.start / panel.maximum)
+        full = round(_BAR_CELLS * (bar.start + (bar.value or 0.0)) / panel.maximum) - left
         name, value = escape(bar.name), escape(write(bar.value, panel.format))
         if bar.marked:
             name, value = f"**{name}**", f"**{value}**"
-        lines.append(f"| {name} | {'█' * full}{'░' * (_BAR_CELLS - full)} | {value} |")
+        drawn = f"{'░' * left}{'█' * full}{'░' * (_BAR_CELLS - left - full)}"
+        lines.append(f"| {name} | {drawn} | {value} |")
     return "\n".join(lines)
 
 
@@ -165,6 +169,83 @@ def _labels(seen: Seen) -> str:
     return bar_table(Panel(title, bars, maximum=max(counts.values()), format="count"))
 
 
+def _deep(table: pa.Table) -> int | None:
+    """The depth to show: the usual one, or the deepest that a shallow experiment has."""
+    return max((k for k in pc.unique(table["k"]).to_pylist() if k <= SHOWN), default=None)
+
+
+def _lost(seen: Seen) -> str:
+    """Gold spans that are not covered, by the stage that lost them, in the order of the stages."""
+    k = _deep(seen.table)
+    if k is None:
+        return ""
+    rows = rows_of(seen.table.select(["k", "state", "lost_stage"]), k=k)
+    counts = Counter(row["lost_stage"] for row in rows if row["state"] != "covered")
+    if not counts:
+        return f"The top {k} cover every gold span."
+    order = [stage for stage in (*STAGES, None) if counts[stage]]
+    bars = tuple(Bar(s or "not measured: no chunk table", counts[s]) for s in order)
+    title = f"gold spans lost at k = {k}, by stage"
+    return bar_table(Panel(title, bars, maximum=max(counts.values()), format="count"))
+
+
+def _forensic(seen: Seen) -> str:
+    """Queries by forensic label at the usual depth, in the order in which labels are tried."""
+    k = _deep(seen.table)
+    if k is None:
+        return ""
+    counts = Counter(row["label"] for row in rows_of(seen.table.select(["k", "label"]), k=k))
+    names = {label: f"{label} ({name})" for label, name in FORENSIC.items()}
+    bars = [Bar(name, counts[label]) for label, name in names.items()]
+    bars += [Bar("not measured: no chunk table", counts[None])] * (counts[None] > 0)
+    title = f"queries by label at k = {k}"
+    return bar_table(Panel(title, tuple(bars), maximum=counts.total(), format="count"))
+
+
+def _forensic_by_k(seen: Seen) -> str:
+    """How many queries have each label at each depth: a row a label, a column a depth."""
+    pairs = zip(seen.table["label"].to_pylist(), seen.table["k"].to_pylist(), strict=True)
+    counts = Counter(pairs)
+    ks = sorted({k for _, k in counts})
+    if not ks:
+        return ""
+    labels = [*FORENSIC, *([None] if any(label is None for label, _ in counts) else [])]
+    head = "| queries with the label, at k = |" + "".join(f" {k} |" for k in ks)
+    lines = [head, "| --- |" + " ---: |" * len(ks)]
+    for label in labels:
+        cells = "".join(f" {counts[label, k]:,} |" for k in ks)
+        lines.append(f"| {label or 'not measured'} |{cells}")
+    return "\n".join(lines)
+
+
+def _waterfall(seen: Seen) -> str:
+    """From what is grounded up to 1, at the usual depth, over the whole corpus."""
+    k = _deep(seen.table)
+    if k is None:
+        return ""
+    title = f"complete grounding at k = {k}"
+    bounds = losses.bounds_by_config(seen.table, k)
+    return "\n\n".join(bar_table(losses.waterfall_panel(title, b)) for b in bounds.values())
+
+
+def _waterfalls(seen: Seen) -> str:
+    """A waterfall for each depth, and for each part of the corpus at the usual one."""
+    k = _deep(seen.table)
+    if k is None:
+        return ""
+    subsets = parts_of(seen.table)
+    ks = sorted(pc.unique(seen.table["k"]).to_pylist())
+    named: list[tuple[str, int, str | None]] = [(f"k = {n}", n, None) for n in ks]
+    named += [(f"{subset}, k = {k}", k, subset) for subset in subsets]
+    panels = [
+        losses.waterfall_panel(title, bounds)
+        for title, n, subset in named
+        for bounds in losses.bounds_by_config(seen.table, n, subset).values()
+    ]
+    said = "Complete grounding, from what is grounded up to 1, at each depth."
+    return f"{said}\n\n{image(svg.panels(panels), said)}"
+
+
 def _headline(seen: Seen) -> str:
     """Every configuration's headline metric, best first, the baseline in bold."""
     values = _means(seen.table).get(HEADLINE, {})
@@ -180,7 +261,7 @@ def _headline(seen: Seen) -> str:
 def _all_metrics(seen: Seen) -> str:
     """A panel a metric, a bar a configuration, the baseline marked: the report's own picture."""
     means = _means(seen.table)
-    names = [m for m in METRICS if m in means] + sorted(set(means) - set(METRICS))
+    names = metric_names((config, name) for name, values in means.items() for config in values)
     if not names:
         return ""
     panels = [
@@ -240,6 +321,9 @@ PICTURES: dict[str, tuple[Picture, ...]] = {
     "query_metrics": (Picture("first relevant chunk", _first_ranks),),
     "span_outcomes": (Picture("covered share", _covered),),
     "failure_labels": (Picture("labels", _labels),),
+    "span_states": (Picture("lost stages", _lost),),
+    "forensic_labels": (Picture("labels", _forensic), Picture("labels by k", _forensic_by_k)),
+    "headroom": (Picture("waterfall", _waterfall), Picture("waterfalls", _waterfalls)),
     "configs": (Picture("states", _states),),
     "config_metrics": (
         Picture("compared", _headline),

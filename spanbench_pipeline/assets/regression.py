@@ -50,6 +50,7 @@ def _fingerprints_stage(experiment: Experiment, project: Project) -> Stage:
         params={
             "depth": experiment.depth,
             "configurations": [repr(c) for c in experiment.configurations],
+            "chunkers": {n: fingerprints.parameters(c) for n, c in experiment.chunkers.items()},
             "models": models,
             "carded": carded,
         },

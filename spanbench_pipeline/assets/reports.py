@@ -19,6 +19,7 @@ from spanbench_pipeline.errors import InputError
 from spanbench_pipeline.experiment import Encoder, Experiment, Reranker
 from spanbench_pipeline.freshness import Key
 from spanbench_pipeline.measures.backlog import backlog
+from spanbench_pipeline.measures.fingerprints import parameters
 from spanbench_pipeline.project import Project
 from spanbench_pipeline.reports import audit, client, developer, html, markdown
 from spanbench_pipeline.reports.inputs import ReportInputs
@@ -33,8 +34,18 @@ SINGLE = (
     "config_pairs",
     "chunk_stats",
     "configs",
+    "label_cross",
+    "fingerprints",
 )
-PER_CONFIG = ("rankings", "query_metrics", "span_outcomes", "failure_labels")
+PER_CONFIG = (
+    "rankings",
+    "query_metrics",
+    "span_outcomes",
+    "failure_labels",
+    "forensic_labels",
+    "span_states",
+    "headroom",
+)
 PAGE_CHARS = 200_000
 """Characters of a report that are stored with the event for the web UI."""
 LIBRARIES = ("dagster", "duckdb", "numpy", "pyarrow", "qdrant-client", "rank-bm25")
@@ -67,6 +78,7 @@ def stages(experiment: Experiment, project: Project) -> list[Stage]:
             ),
             params={
                 "configurations": repr(experiment.configurations),
+                "chunkers": {n: parameters(c) for n, c in experiment.chunkers.items()},
                 "baseline": experiment.baseline,
                 "description": experiment.description,
                 "provenance": provenance,

@@ -9,6 +9,8 @@ A strategy is a module, one of this package or the user's own, that has
 - where parameters can be wrong, ``problem(**parameters) -> str | None``: what is wrong;
 - and ``CARD = True`` where each piece is to be embedded behind a card of its document. The card is
   no part of the piece: nothing but the vector knows of it.
+- and where they promise a size, ``sizes(**parameters) -> tuple[int, int]``: the fewest and the most
+  characters of a piece. The last piece of a text may be shorter, none may be longer.
 
 What a chunker declares is checked on every document; a chunker knows nothing of queries.
 """
@@ -51,6 +53,8 @@ class Chunker:
     function: Callable[..., Any]
     card: bool = False
     """Whether pieces are embedded behind a card of their document."""
+    sizes: tuple[int, int] | None = None
+    """Fewest and most characters of a piece, as its parameters promise; None: they promise none."""
 
 
 def load(settings: ChunkerSettings, path: Path | str) -> Chunker:
@@ -74,8 +78,16 @@ def load(settings: ChunkerSettings, path: Path | str) -> Chunker:
     wrong = module.problem(**params) if hasattr(module, "problem") else None
     if wrong:
         raise InputError(f"{where}: {wrong}")
+    sizes = module.sizes(**params) if hasattr(module, "sizes") else None
     return Chunker(
-        settings.name, module.__name__, module.TILES, module.OVERLAPS, params, module.chunk, card
+        settings.name,
+        module.__name__,
+        module.TILES,
+        module.OVERLAPS,
+        params,
+        module.chunk,
+        card=card,
+        sizes=sizes,
     )
 
 
@@ -190,6 +202,13 @@ def _problems(pieces: Ints, n_chars: int, chunker: Chunker) -> Iterator[str]:
         (np.append(False, unsorted), "belongs before the piece that precedes it: sort them"),
         (np.append(False, same_start & (end[1:] == end[:-1])), "is given twice"),
     ]
+    if chunker.sizes is not None:
+        fewest, most = chunker.sizes
+        last = np.arange(len(start)) == len(start) - 1
+        checks += [
+            (end - start > most, f"has more characters than the {most} of its parameters"),
+            (~last & (end - start < fewest), f"has fewer characters than the {fewest} it promises"),
+        ]
     if not chunker.overlaps:
         overlap = np.append(False, start[1:] < reach[:-1])
         checks.append((overlap, "overlaps a piece before it, but OVERLAPS is False"))

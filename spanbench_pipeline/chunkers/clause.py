@@ -28,6 +28,11 @@ def chunk(text: str, *, min_chars: int = 200, max_chars: int = 2000) -> list[tup
     return pieces
 
 
+def sizes(*, min_chars: int, max_chars: int) -> tuple[int, int]:
+    """Fewest and most characters of a piece: the first one, and what a cut leaves, may be short."""
+    return 1, max_chars
+
+
 def problem(*, min_chars: int, max_chars: int) -> str | None:
     """What is wrong with the parameters, for the person who set them; None if nothing is."""
     if min_chars < 0:

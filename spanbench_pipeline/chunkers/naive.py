@@ -18,6 +18,11 @@ def chunk(text: str, *, size: int = 1000, step: int = 850) -> list[tuple[int, in
     return [(i * step, min(i * step + size, len(text))) for i in range(last + 1)]
 
 
+def sizes(*, size: int, step: int) -> tuple[int, int]:
+    """Fewest and most characters of a window; the last one of a text may be shorter."""
+    return size, size
+
+
 def problem(*, size: int, step: int) -> str | None:
     """What is wrong with the parameters, for the person who set them; None if nothing is."""
     if step < 1:

@@ -27,6 +27,11 @@ def chunk(text: str, *, size: int = 500) -> list[tuple[int, int]]:
     return list(_split(text, 0, len(text), size, SEPARATORS)) if text else []
 
 
+def sizes(*, size: int) -> tuple[int, int]:
+    """Fewest and most characters of a piece."""
+    return 1, size
+
+
 def problem(*, size: int) -> str | None:
     """What is wrong with the parameters, for the person who set them; None if nothing is."""
     return f"size = {size} is below 1" if size < 1 else None

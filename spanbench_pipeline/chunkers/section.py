@@ -43,6 +43,11 @@ def chunk(
     return pieces
 
 
+def sizes(*, cap: int, floor: int, overlap: int) -> tuple[int, int]:
+    """Fewest and most characters of a piece."""
+    return max(1, min(floor, cap)), cap
+
+
 def problem(*, cap: int, floor: int, overlap: int) -> str | None:
     """What is wrong with the parameters, for the person who set them; None if nothing is."""
     for name, value in (("floor", floor), ("overlap", overlap)):

@@ -70,6 +70,11 @@ def chunk(text: str, *, size: int = 512, overlap: int = 128) -> list[tuple[int, 
         first = max(first + 1, bisect_left(bounds, reach, 0, last))
 
 
+def sizes(*, size: int, overlap: int) -> tuple[int, int]:
+    """Fewest and most characters of a piece."""
+    return 1, size
+
+
 def problem(*, size: int, overlap: int) -> str | None:
     """What is wrong with the parameters, for the person who set them; None if nothing is."""
     if overlap < 0:

@@ -19,6 +19,11 @@ def chunk(text: str, *, size: int = 500) -> list[tuple[int, int]]:
     return recursive.chunk(text, size=size)
 
 
+def sizes(*, size: int) -> tuple[int, int]:
+    """Fewest and most characters of a piece."""
+    return recursive.sizes(size=size)
+
+
 def problem(*, size: int) -> str | None:
     """What is wrong with the parameters, for the person who set them; None if nothing is."""
     return recursive.problem(size=size)

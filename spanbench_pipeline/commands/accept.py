@@ -14,7 +14,6 @@ from spanbench_pipeline.commands.results import command, near
 from spanbench_pipeline.commands.run import find
 from spanbench_pipeline.errors import InputError
 from spanbench_pipeline.experiment import Experiment
-from spanbench_pipeline.measures import fingerprints
 from spanbench_pipeline.project import Project
 
 
@@ -77,7 +76,7 @@ def _stored(project: Project, experiment: Experiment) -> tuple[pa.Table, pa.Tabl
     if not metrics.num_rows:
         raise InputError(f"accept {experiment.corpus}: no configuration was measured")
     prints = warehouse.read(folder / "fingerprints.parquet", "fingerprints").table
-    return metrics, fingerprints.with_parameters(prints, experiment)
+    return metrics, prints
 
 
 def _measured(query_metrics: pa.Table) -> int:

@@ -3,30 +3,50 @@
 from __future__ import annotations
 
 import shlex
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
+from typing import Any
 
 from spanbench_pipeline import project as projects
 from spanbench_pipeline import terminal, warehouse
 from spanbench_pipeline.errors import InputError
 from spanbench_pipeline.experiment import Experiment
 from spanbench_pipeline.measures import METRICS
+from spanbench_pipeline.measures.aggregate import MACRO
+from spanbench_pipeline.measures.regression import CHUNK_COUNTING
 from spanbench_pipeline.project import Project
+
+PUBLISHED = (
+    ("char_precision_paper", 1),
+    ("char_precision_union", 1),
+    ("char_recall_paper", 8),
+    ("char_recall_union", 8),
+    ("chars_retrieved", 8),
+    ("char_recall_paper", 64),
+    ("char_recall_union", 64),
+    ("chars_retrieved", 64),
+)
+"""What LegalBench-RAG reports, union scoring and the characters retrieved beside it."""
+
+Mean = tuple[Any, ...]
+"""(configuration, part or None for the whole, metric, k)"""
 
 
 def show(project: Project, experiment: Experiment) -> str:
-    """Every configuration with its six metrics, in the experiment's order."""
+    """Every configuration with its six metrics, in the experiment's order.
 
-    def stored(name: str) -> list[dict[str, object]]:
+    A corpus of several parts has a further table: what the paper scores, part by part.
+    """
+
+    def stored(name: str) -> list[dict[str, Any]]:
         path = project.parquet / experiment.corpus / f"{name}.parquet"
-        rows: list[dict[str, object]] = warehouse.read(path, name).table.to_pylist()
+        rows: list[dict[str, Any]] = warehouse.read(path, name).table.to_pylist()
         return rows
 
     states = {row["config"]: str(row["state"]) for row in stored("configs")}
-    values = {
-        (row["config"], row["metric"], row["k"]): row["value"]
+    means = {
+        (row["config"], row["subset"], row["metric"], row["k"]): row["value"]
         for row in stored("config_metrics")
-        if row["subset"] is None
     }
     counts = {
         row["chunker"]: f"{row['value']:,.0f}"
@@ -38,12 +58,57 @@ def show(project: Project, experiment: Experiment) -> str:
         if states[config.name] != warehouse.MEASURED:
             rows.append([config.name, counts[config.chunker], states[config.name]])
             continue
-        found = [values[(config.name, metric, k)] for metric, k in METRICS]
-        cells = ["undefined" if v is None else f"{v:.3f}" for v in found]
-        rows.append([config.name, counts[config.chunker], *cells])
+        found = [means[(config.name, None, metric, k)] for metric, k in METRICS]
+        rows.append([config.name, counts[config.chunker], *(_figure(v) for v in found)])
     head = ["configuration", "chunks", *(m if k is None else f"{m}@{k}" for m, k in METRICS)]
     title = f"corpus {experiment.corpus}: {experiment.description}"
-    return f"{title}\n{terminal.table(head, rows, right=range(1, len(head)))}"
+    shown = f"{title}\n{terminal.table(head, rows, right=range(1, len(head)))}"
+    return "\n\n".join(
+        ["\n".join([shown, *_not_compared(experiment)]), *_by_part(experiment, means)]
+    )
+
+
+def _not_compared(experiment: Experiment) -> list[str]:
+    """A line where configurations have different chunkers; [] where all have one."""
+    used = dict.fromkeys(config.chunker for config in experiment.configurations)
+    if len(used) < 2:
+        return []
+    counting = ", ".join(name for name, _ in METRICS if name in CHUNK_COUNTING)
+    return [
+        f"{counting} count chunks: not compared from one chunker to another ({', '.join(used)})"
+    ]
+
+
+def _by_part(experiment: Experiment, means: Mapping[Mean, Any]) -> list[str]:
+    """The metrics of ``PUBLISHED`` part by part, the mean over the parts last; [] without parts.
+
+    A k past the experiment's depth is not measured, and has a dash.
+    """
+    parts = sorted({part for _, part, *_ in means if part is not None} - {MACRO})
+    if not parts:
+        return []
+    parts += [MACRO] * (len(parts) > 1)
+    measured = {config for config, *_ in means}
+    rows = [
+        [config.name, part, *(_cell(means, config.name, part, *metric) for metric in PUBLISHED)]
+        for config in experiment.configurations
+        if config.name in measured
+        for part in parts
+    ]
+    head = ["configuration", "part", *(f"{metric}@{k}" for metric, k in PUBLISHED)]
+    said = "characters, part by part; macro is the mean of the parts' means"
+    return [f"{said}\n{terminal.table(head, rows, right=range(2, len(head)))}"]
+
+
+def _cell(means: Mapping[Mean, Any], *key: Any) -> str:
+    if key not in means:
+        return "-"
+    value = means[key]
+    return f"{value:,.0f}" if key[2] == "chars_retrieved" else _figure(value)
+
+
+def _figure(value: float | None) -> str:
+    return "undefined" if value is None else f"{value:.3f}"
 
 
 def places(project: Project, corpora: Sequence[str]) -> str:

@@ -7,10 +7,16 @@ import json
 from collections.abc import Collection, Mapping, Sequence
 from typing import Any
 
+import numpy as np
 import pyarrow as pa
 
 from spanbench_pipeline import tables
-from spanbench_pipeline.experiment import Configuration, Experiment, fusion_text
+from spanbench_pipeline.experiment import (
+    ChunkerSettings,
+    Configuration,
+    Experiment,
+    fusion_text,
+)
 
 HASHED: dict[str, tuple[str, ...]] = {
     "documents": ("doc_id", "text_sha256", "metadata"),
@@ -19,6 +25,22 @@ HASHED: dict[str, tuple[str, ...]] = {
     "chunks": ("doc_id", "start_char", "end_char"),
 }
 """Each table and the columns that decide a figure: a title or a chunk's name decides none."""
+
+INDEX = (
+    "chunker",
+    "chunker_parameters",
+    "chunks",
+    "n_chunks",
+    "chunk_chars",
+    "encoder",
+    "encoder_weights",
+    "encoder_normalized",
+)
+"""What of a configuration makes its index, beside the documents and how many there are."""
+
+INDEX_PRINT, RANKING_PRINT = "index_fingerprint", "ranking_fingerprint"
+"""The two hashes that a configuration is told from another by: of what is searched, and of all that
+decides what is returned."""
 
 Prints = dict[str, str]
 """name -> value"""
@@ -57,32 +79,53 @@ def fingerprints(
     cut = {
         name: {
             "chunker": name,
+            "chunker_parameters": parameters(experiment.chunkers[name]),
             "chunks": table_hash("chunks", table),
             "n_chunks": table.num_rows,
+            "chunk_chars": chunk_chars(table),
         }
         for name, table in chunks.items()
     }
     found: list[tuple[str | None, Mapping[str, Any]]] = [(None, whole)]
     for config in experiment.configurations:
-        embedded = {"embedded": "card and text"} if config.chunker in carded else {}
         prints = {**cut[config.chunker], **_levers(experiment, config, models)}
-        found.append((config.name, prints | (embedded if config.uses_dense else {})))
+        if config.uses_dense and config.chunker in carded:
+            prints["embedded"] = "card and text"
+        found.append((config.name, prints | _hashes(whole, prints)))
     return _table(experiment.corpus, found)
 
 
-def with_parameters(table: pa.Table, experiment: Experiment) -> pa.Table:
-    """``fingerprints`` with each configuration's chunker parameters, for the record.
+def chunk_chars(chunks: pa.Table) -> str:
+    """How long a chunker's chunks are: shortest, quartiles and longest, in characters.
 
-    They decide a figure through the chunks alone, which have a hash of their own: parameters that
-    cut alike make no other run.
+    A quartile is the length at position n x q // 4 of the n sorted ones, so that the middle one is
+    the upper median, as in chunk_stats.
     """
-    added: list[tuple[str | None, Mapping[str, Any]]] = []
-    for config in experiment.configurations:
-        settings = experiment.chunkers[config.chunker]
-        params = json.dumps(dict(settings.params), sort_keys=True, default=str)
-        added.append((config.name, {"chunker_parameters": f"{settings.strategy} {params}"}))
-    both = pa.concat_tables([table, _table(experiment.corpus, added)])
-    return tables.conform("fingerprints", both)
+    lengths = np.sort(np.asarray(chunks["end_char"]) - np.asarray(chunks["start_char"]))
+    if not len(lengths):
+        return "no chunks"
+    low, mid, high = (int(lengths[len(lengths) * q // 4]) for q in (1, 2, 3))
+    return f"{lengths[0]} to {lengths[-1]}, quartiles {low}, {mid}, {high}"
+
+
+def parameters(settings: ChunkerSettings) -> str:
+    """A chunker's strategy and what the experiment sets of it."""
+    params = json.dumps(dict(settings.params), sort_keys=True, default=str)
+    return f"{settings.strategy} {params}"
+
+
+def _hashes(whole: Mapping[str, Any], prints: Mapping[str, Any]) -> dict[str, str]:
+    """One hash of what makes a configuration's index, and one of what makes its rankings."""
+    corpus = {name: str(whole[name]) for name in ("documents", "n_documents")}
+    index = corpus | {name: str(prints[name]) for name in INDEX if name in prints}
+    asked = {name: str(whole[name]) for name in ("queries", "depth")}
+    levers = {name: str(value) for name, value in prints.items() if name not in INDEX}
+    made = {INDEX_PRINT: _hash(index)}
+    return made | {RANKING_PRINT: _hash(made | asked | levers)}
+
+
+def _hash(value: Any) -> str:
+    return hashlib.sha256(json.dumps(value, sort_keys=True).encode()).hexdigest()
 
 
 def _table(corpus: str, found: Sequence[tuple[str | None, Mapping[str, Any]]]) -> pa.Table:
@@ -113,6 +156,7 @@ def _levers(
         settings = experiment.encoders[config.encoder]
         found["encoder"] = f"{config.encoder}, at most {settings.max_length} word pieces"
         found["encoder_weights"] = models[config.encoder]
+        found["encoder_normalized"] = "yes" if settings.normalize else "no"
     if config.reranker is not None:
         limit = experiment.rerankers[config.reranker].max_length
         found["reranker"] = f"{config.reranker}, at most {limit} word pieces"
@@ -130,8 +174,16 @@ def by_config(table: pa.Table) -> dict[str | None, Prints]:
 
 def digest(prints: Mapping[str | None, Prints], config: str) -> str:
     """One hash of all that a configuration's figures rest on, the corpus included."""
-    text = json.dumps([prints[None], prints[config]], sort_keys=True)
-    return hashlib.sha256(text.encode()).hexdigest()
+    return _hash([prints[None], prints[config]])
+
+
+def same_chunks(prints: Mapping[str | None, Prints], configs: Sequence[str]) -> list[list[str]]:
+    """``configs`` in groups that search the same chunks, in order: only within one of them do
+    metrics that count chunks compare."""
+    groups: dict[str, list[str]] = {}
+    for config in configs:
+        groups.setdefault(prints[config]["chunks"], []).append(config)
+    return list(groups.values())
 
 
 def differing(before: Prints, after: Prints, names: Sequence[str]) -> list[str]:

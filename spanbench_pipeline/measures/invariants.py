@@ -164,6 +164,17 @@ def missing_metrics(
     ]
 
 
+def undeclared_sizes(chunks: pa.Table, fewest: int, most: int) -> Rows:
+    """Chunks longer than ``most``, or shorter than ``fewest`` but for the last of a document."""
+    length = pc.subtract(chunks["end_char"], chunks["start_char"])
+    last = chunks.group_by("doc_id").aggregate([("chunk_no", "max")])
+    at = pc.index_in(chunks["doc_id"], value_set=last["doc_id"].combine_chunks())
+    is_last = pc.equal(chunks["chunk_no"], last["chunk_no_max"].take(at))
+    long_enough = pc.or_(pc.greater_equal(length, fewest), is_last)
+    holds = pc.and_(pc.less_equal(length, most), long_enough)
+    return _offending(chunks, holds, "doc_id", "chunk_no")
+
+
 def undeclared_overlaps(chunks: pa.Table) -> Rows:
     """Chunks that share characters with the one before them: for a chunker without overlap."""
     order = ["doc_id", "start_char", "end_char"]

@@ -173,6 +173,10 @@ def _share(value: Value) -> str:
     return f"{100 * _real(value):.1f} %"
 
 
+def _percent(value: Value) -> str:
+    return f"{100 * _real(value):.2f} %"
+
+
 def _yes_no(value: Value) -> str:
     return "yes" if value else "no"
 
@@ -195,5 +199,7 @@ FORMATS = {
     "signed": Format(_signed, figures=True),
     "count": Format(_count, figures=True),
     "share": Format(_share, figures=True),
+    "percent": Format(_percent, figures=True),
 }
-"""How values are written: three decimals, shares in percent, counts with thousands apart."""
+"""How values are written: three decimals, shares in percent, to two decimals
+where others publish them so, counts with thousands apart."""

@@ -6,6 +6,7 @@ from collections.abc import Iterator
 
 from spanbench_pipeline.experiment import Experiment
 from spanbench_pipeline.measures.backlog import Backlog
+from spanbench_pipeline.reports import client_losses as losses
 from spanbench_pipeline.reports.audit import missed_spans
 from spanbench_pipeline.reports.blocks import (
     Block,
@@ -21,6 +22,11 @@ from spanbench_pipeline.reports.blocks import (
     fold,
     paragraph,
     write,
+)
+from spanbench_pipeline.reports.comparability import (
+    chunk_groups,
+    fingerprint_table,
+    other_chunks,
 )
 from spanbench_pipeline.reports.explain import LABELS, limits, meaning
 from spanbench_pipeline.reports.inputs import MEASURED, ReportInputs, rows_of
@@ -56,10 +62,15 @@ def client(experiment: Experiment, inputs: ReportInputs, baseline: str) -> Repor
         *(_standing(experiment, inputs, start) if state == MEASURED else _absent(start, state)),
         Heading("Failure patterns"),
         *(_patterns(inputs, start) if state == MEASURED else _absent(start, state)),
+        *(losses.lost_words(experiment, inputs, start) if state == MEASURED else ()),
         Heading("Fix backlog"),
-        *(_backlog(inputs.backlog) if inputs.backlog else _absent(start, state)),
+        *(
+            _backlog(experiment, inputs, inputs.backlog)
+            if inputs.backlog
+            else _absent(start, state)
+        ),
         Heading("Scope"),
-        *_scope(experiment, inputs),
+        *_scope(experiment, inputs, start),
     ]
     return Report(f"Retrieval report: {experiment.corpus}", tuple(blocks))
 
@@ -85,7 +96,9 @@ def _standing(experiment: Experiment, inputs: ReportInputs, baseline: str) -> li
         ),
         Table(columns, rows),
         metric_bars(experiment, inputs, baseline),
+        *chunk_groups(experiment, inputs),
         *_unmeasured(experiment, inputs),
+        *losses.headroom_words(experiment, inputs, baseline),
     ]
 
 
@@ -117,7 +130,7 @@ def _patterns(inputs: ReportInputs, baseline: str) -> Iterator[Block]:
                 yield Quote(_cut(span["text"]), f"Missed in {span['doc_id']}, characters {where}")
 
 
-def _backlog(backlog: Backlog) -> Iterator[Block]:
+def _backlog(experiment: Experiment, inputs: ReportInputs, backlog: Backlog) -> Iterator[Block]:
     rows = tuple(
         (
             row.lever,
@@ -147,6 +160,9 @@ def _backlog(backlog: Backlog) -> Iterator[Block]:
             "was retrieved; there is nothing to change."
         )
     yield _best(backlog)
+    compared = [(r.from_config, r.to_config) for r in backlog.rows]
+    pairs = [(a, b) for a, b in (*compared, (backlog.baseline, backlog.best.config)) if a and b]
+    yield from other_chunks(experiment, inputs, pairs)
 
 
 def _best(backlog: Backlog) -> Paragraph:
@@ -162,13 +178,14 @@ def _best(backlog: Backlog) -> Paragraph:
     )
 
 
-def _scope(experiment: Experiment, inputs: ReportInputs) -> list[Block]:
+def _scope(experiment: Experiment, inputs: ReportInputs, baseline: str) -> list[Block]:
     return [
         paragraph(
             f"Corpus {experiment.corpus}",
             f": {experiment.description}." if experiment.description else ".",
         ),
         *_notes(inputs),
+        fingerprint_table(experiment, inputs, baseline),
         limits(inputs.documents.num_rows, inputs.queries.num_rows, inputs.gold_spans.num_rows),
     ]
 

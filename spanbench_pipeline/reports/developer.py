@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 from spanbench_pipeline.experiment import Experiment, fusion_text
+from spanbench_pipeline.measures import LABEL_KS
+from spanbench_pipeline.reports import characters, comparability, forensics, losses, yardsticks
 from spanbench_pipeline.reports import developer_causes as causes
 from spanbench_pipeline.reports import developer_figures as figures
 from spanbench_pipeline.reports.blocks import (
@@ -17,7 +19,7 @@ from spanbench_pipeline.reports.blocks import (
 )
 from spanbench_pipeline.reports.explain import limits
 from spanbench_pipeline.reports.inputs import ReportInputs
-from spanbench_pipeline.reports.parts import marked_rows
+from spanbench_pipeline.reports.parts import compared_parts, marked_rows, shown_depth
 
 Blocks = list[Block]
 
@@ -27,13 +29,17 @@ def developer(experiment: Experiment, inputs: ReportInputs) -> Report:
     blocks: Blocks = [
         *_set_up(experiment, inputs),
         *figures.metrics(experiment, inputs),
+        *characters.characters(experiment, inputs),
+        *yardsticks.yardsticks(experiment, inputs),
         *figures.chunkers(experiment, inputs),
         *causes.levers(experiment, inputs),
         *causes.hybrid(experiment, inputs),
         *causes.documents(experiment, inputs),
         *causes.failures(experiment, inputs),
+        *forensics.forensic(experiment, inputs),
+        *_losses(experiment, inputs),
         *figures.clause_types(experiment, inputs),
-        *_provenance(inputs),
+        *_provenance(experiment, inputs),
         Heading("Limits"),
         limits(inputs.documents.num_rows, inputs.queries.num_rows, inputs.gold_spans.num_rows),
     ]
@@ -86,7 +92,20 @@ def _set_up(experiment: Experiment, inputs: ReportInputs) -> Blocks:
     ]
 
 
-def _provenance(inputs: ReportInputs) -> Blocks:
+def _losses(experiment: Experiment, inputs: ReportInputs) -> Blocks:
+    k, note = shown_depth(experiment.depth, LABEL_KS)
+    return losses.losses(
+        inputs.span_states,
+        inputs.headroom,
+        k,
+        losses.stages_by_config(experiment),
+        experiment.baseline,
+        parts=compared_parts(inputs.headroom),
+        note=note,
+    )
+
+
+def _provenance(experiment: Experiment, inputs: ReportInputs) -> Blocks:
     sources = tuple(
         (row["file"], row["role"], row["n_bytes"], row["sha256"], row["note"])
         for row in inputs.source_files.to_pylist()
@@ -103,5 +122,6 @@ def _provenance(inputs: ReportInputs) -> Blocks:
     return [
         Heading("Provenance"),
         Table((Column("what"), Column("value", "code")), tuple(facts)),
+        comparability.fingerprint_table(experiment, inputs, experiment.baseline),
         Table(columns, sources, "The files that the corpus was read from."),
     ]

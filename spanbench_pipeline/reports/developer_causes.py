@@ -19,6 +19,7 @@ from spanbench_pipeline.reports.blocks import (
     Table,
     paragraph,
 )
+from spanbench_pipeline.reports.comparability import other_chunks
 from spanbench_pipeline.reports.explain import LABELS
 from spanbench_pipeline.reports.inputs import ReportInputs, indexed, rows_of
 from spanbench_pipeline.reports.parts import label_bars, label_counts, marked_rows
@@ -46,6 +47,7 @@ def levers(experiment: Experiment, inputs: ReportInputs) -> Blocks:
     return [
         Heading("What one lever does"),
         table if rows else paragraph("No two measured configurations differ in one lever alone."),
+        *other_chunks(experiment, inputs, [(before, after) for _, before, after, *_ in rows]),
     ]
 
 

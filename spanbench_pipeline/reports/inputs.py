@@ -32,11 +32,16 @@ class ReportInputs:
     query_metrics: pa.Table
     span_outcomes: pa.Table
     failure_labels: pa.Table
+    forensic_labels: pa.Table
+    span_states: pa.Table
+    headroom: pa.Table
+    label_cross: pa.Table
     config_metrics: pa.Table
     clause_type_metrics: pa.Table
     config_stats: pa.Table
     config_pairs: pa.Table
     chunk_stats: pa.Table
+    fingerprints: pa.Table
     configs: pa.Table
     backlog: Backlog | None
     provenance: Mapping[str, str]

@@ -7,8 +7,9 @@ from collections.abc import Mapping, Sequence
 
 import pyarrow as pa
 
+from spanbench_pipeline.experiment import Experiment
 from spanbench_pipeline.measures.headroom import BOUNDS, COSTS, costs
-from spanbench_pipeline.measures.stages import STAGES
+from spanbench_pipeline.measures.stages import STAGES, stages_of
 from spanbench_pipeline.reports.blocks import (
     Bar,
     Block,
@@ -44,6 +45,18 @@ COST_MEANING: dict[str, str] = {
 """Each step of the waterfall in a line."""
 
 Bounds = Mapping[str, float]
+
+
+def stages_by_config(experiment: Experiment) -> dict[str, tuple[str, ...]]:
+    """Configuration -> the stages that it has, both in order."""
+    return {
+        c.name: stages_of(
+            routing=bool(c.routing),
+            fusion=c.fusion_used is not None,
+            reranker=c.reranker is not None,
+        )
+        for c in experiment.configurations
+    }
 
 
 def bounds_by_config(headroom: pa.Table, k: int, subset: str | None = None) -> dict[str, Bounds]:
@@ -93,21 +106,32 @@ def headroom_table(
     """What is grounded and what each stage costs; a configuration not measured has dashes."""
     found = bounds_by_config(headroom, k, subset)
     rows = tuple((config, *_row(found.get(config))) for config in configs)
-    columns = (
-        Column("configuration"),
-        Column(f"complete_grounding@{k}", "number"),
-        *(Column(f"lost to {cost}", "number") for cost in COSTS),
-    )
+    columns = (Column("configuration"), *_cost_columns(k))
     caption = f"Complete grounding at {k}, and what stands between it and 1. A row adds up to 1."
     return Table(columns, rows, caption, _marked(configs, baseline))
 
 
-def stage_counts(span_states: pa.Table, k: int) -> dict[str, Counter[str]]:
-    """Configuration -> stage -> how many gold spans it lost at k; every configuration seen."""
-    found: dict[str, Counter[str]] = {}
-    for row in rows_of(span_states.select(["config", "k", "lost_stage"]), k=k):
+def parts_table(
+    headroom: pa.Table, k: int, configs: Sequence[str], parts: Sequence[str], baseline: str = ""
+) -> Table:
+    """The same for each part of a pooled corpus; a configuration not measured has no rows."""
+    by_part = {part: bounds_by_config(headroom, k, part) for part in parts}
+    shown = [(c, part) for c in configs for part in parts if c in by_part[part]]
+    rows = tuple((config, part, *_row(by_part[part][config])) for config, part in shown)
+    columns = (Column("configuration"), Column("part"), *_cost_columns(k))
+    marked = frozenset(n for n, (config, _) in enumerate(shown) if config == baseline)
+    return Table(columns, rows, f"Complete grounding at {k}, part by part.", marked)
+
+
+def stage_counts(span_states: pa.Table, k: int) -> dict[str, Counter[str | None]]:
+    """Configuration -> stage -> how many gold spans it lost at k; every configuration seen.
+
+    Spans that were lost nobody knows where, for want of a chunk table, count for None.
+    """
+    found: dict[str, Counter[str | None]] = {}
+    for row in rows_of(span_states.select(["config", "k", "state", "lost_stage"]), k=k):
         counts = found.setdefault(row["config"], Counter())
-        if row["lost_stage"] is not None:
+        if row["state"] != "covered":
             counts[row["lost_stage"]] += 1
     return found
 
@@ -138,11 +162,14 @@ def stage_table(
 ) -> Table:
     """Lost spans by stage; a dash where a configuration lacks the stage or was not measured."""
     counts = stage_counts(span_states, k)
-    rows = tuple((config, *_counted(counts.get(config), has)) for config, has in stages.items())
+    shown = [*STAGES, *([None] if any(found[None] for found in counts.values()) else [])]
+    rows = tuple(
+        (config, *_counted(counts.get(config), has, shown)) for config, has in stages.items()
+    )
     columns = (
         Column("configuration"),
         Column("lost spans", "count"),
-        *(Column(stage, "count") for stage in STAGES),
+        *(Column(stage or "not measured: no chunk table", "count") for stage in shown),
     )
     caption = f"Gold spans with less than half of their characters in the top {k}."
     return Table(columns, rows, caption, _marked(list(stages), baseline))
@@ -154,8 +181,14 @@ def losses(
     k: int,
     stages: Mapping[str, Sequence[str]],
     baseline: str = "",
+    *,
+    parts: Sequence[str] = (),
+    note: str = "",
 ) -> list[Block]:
-    """Both, as a section of a report: the stage that lost each span, and the waterfalls."""
+    """Both, as sections of a report: the stage that lost each span, and the waterfalls.
+
+    ``parts``: those of a pooled corpus; ``note``: what is to be said of k.
+    """
     configs = list(stages)
     panels = {
         "Lost spans by stage, all configurations on one scale.": stage_panels(
@@ -168,6 +201,7 @@ def losses(
     by_stage, by_cost = ([Picture(c, tuple(p))] if p else [] for c, p in panels.items())
     return [
         Heading("Where spans were lost"),
+        *([paragraph(note)] if note else []),
         paragraph("The first stage that does not keep the span, for every span not covered."),
         stage_table(span_states, k, stages, baseline),
         *by_stage,
@@ -179,7 +213,13 @@ def losses(
         headroom_table(headroom, k, configs, baseline),
         *by_cost,
         Items(tuple((Strong(c), f": {m}") for c, m in COST_MEANING.items())),
+        *([parts_table(headroom, k, configs, parts, baseline)] if parts else []),
     ]
+
+
+def _cost_columns(k: int) -> list[Column]:
+    costs = (Column(f"lost to {cost}", "number") for cost in COSTS)
+    return [Column(f"complete_grounding@{k}", "number"), *costs]
 
 
 def _row(bounds: Bounds | None) -> list[Value]:
@@ -188,10 +228,14 @@ def _row(bounds: Bounds | None) -> list[Value]:
     return [bounds["actual"], *costs(bounds).values()]
 
 
-def _counted(counts: Counter[str] | None, has: Sequence[str]) -> list[Value]:
+def _counted(
+    counts: Counter[str | None] | None, has: Sequence[str], shown: Sequence[str | None]
+) -> list[Value]:
+    """All lost spans, then those of each stage shown; a dash where there is no such stage."""
     if counts is None:
-        return [None] * (1 + len(STAGES))
-    return [counts.total(), *(counts[stage] if stage in has else None for stage in STAGES)]
+        return [None] * (1 + len(shown))
+    known = {*has, None}
+    return [counts.total(), *(counts[stage] if stage in known else None for stage in shown)]
 
 
 def _marked(configs: Sequence[str], baseline: str) -> frozenset[int]:

@@ -5,15 +5,48 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterable, Sequence
 
+import pyarrow as pa
+import pyarrow.compute as pc
+
 from spanbench_pipeline.experiment import Experiment
 from spanbench_pipeline.measures import CHAR_METRICS
+from spanbench_pipeline.measures.aggregate import MACRO
 from spanbench_pipeline.measures.failure_labels import LABELS as LABEL_ORDER
 from spanbench_pipeline.reports.blocks import Bar, Column, Panel, Picture, Table, Value
 from spanbench_pipeline.reports.explain import METRICS
 from spanbench_pipeline.reports.inputs import MEASURED, ReportInputs, metric_name, rows_of
 
+SHOWN = 8
+"""The depth that is shown of what is measured at several, where nothing else is said."""
+
 MetricValues = dict[tuple[str, str], float | None]
 """(configuration, ``metric@k``) -> its mean."""
+
+
+def shown_depth(depth: int, ks: Iterable[int], wanted: int = SHOWN) -> tuple[int, str]:
+    """The k of ``ks`` to show of rankings that are ``depth`` deep; "" or why it is not ``wanted``.
+
+    A k past the depth was not measured: the deepest that was stands in for it, and it is said.
+    """
+    k = max(k for k in ks if k <= min(depth, wanted))
+    if k == wanted:
+        return k, ""
+    return k, (
+        f"Rankings are {depth:,} deep, so k = {wanted} was not measured; shown is k = {k}, the "
+        "deepest that was."
+    )
+
+
+def parts_of(table: pa.Table) -> list[str]:
+    """The parts of a pooled corpus that a table of means has rows for, the mean over them last."""
+    found = set(pc.unique(table["subset"]).to_pylist()) - {None}
+    return sorted(found, key=lambda part: (part == MACRO, part))
+
+
+def compared_parts(table: pa.Table) -> list[str]:
+    """The same, of a corpus that has more than one part: else there is nothing to compare."""
+    parts = parts_of(table)
+    return parts if len(parts) > 2 else []
 
 
 def metric_values(inputs: ReportInputs) -> MetricValues:

@@ -25,7 +25,7 @@ def test_a_description_says_what_it_is_how_to_read_it_and_where_it_stands():
     assert said[0] == "What it is."
     assert said[1] == descriptions.READING["rankings"]
     assert said[2].startswith(
-        "Step 5 of 9: source → chunks → embeddings → candidates → **rankings** → "
+        "Step 5 of 12: source → chunks → embeddings → candidates → **rankings** → "
     )
 
 

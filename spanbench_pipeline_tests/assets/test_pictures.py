@@ -248,3 +248,103 @@ def test_no_name_breaks_a_picture(name: str):
     plain = drawn("config_metrics", Seen(metrics("config_metrics", [("x", *r[1:]) for r in rows])))
     (other,) = images(plain["all metrics"])
     assert [e.tag for e in picture.iter()] == [e.tag for e in other.iter()]
+
+
+def states(rows: list[tuple[int, str, str | None]]) -> pa.Table:
+    """span_states from (k, state, stage that lost it), a span a row."""
+    return tables.from_rows(
+        "span_states",
+        [
+            {"corpus": "c", "config": "x", "query_id": "q", "span_no": n, "k": k, "state": state}
+            | {"covered_chars": 0, "severed": False, "lost_stage": stage}
+            for n, (k, state, stage) in enumerate(rows)
+        ],
+    )
+
+
+def test_lost_spans_are_counted_at_eight_by_stage_in_the_order_of_the_stages():
+    rows = [(8, "missed", "cut"), (8, "partial", "candidates"), (8, "missed", "cut")]
+    rows += [(8, "covered", None), (16, "missed", "corpus"), (4, "missed", "corpus")]
+    shown = drawn("span_states", Seen(states(rows)))["lost stages"]
+    assert shown.startswith("| gold spans lost at k = 8, by stage |")
+    assert bars(shown) == [("candidates", 8, "1"), ("cut", 16, "2")]
+    # A ranking from elsewhere without a chunk table: lost, and nobody knows where.
+    shown = drawn("span_states", Seen(states([(4, "missed", None), (4, "covered", None)])))
+    assert bars(shown["lost stages"]) == [("not measured: no chunk table", 16, "1")]
+    shown = drawn("span_states", Seen(states([(2, "covered", None)])))
+    assert shown["lost stages"] == "The top 2 cover every gold span."
+    assert drawn("span_states", Seen(states([]))) == {}
+
+
+def forensic(rows: list[tuple[int, str | None]]) -> pa.Table:
+    """forensic_labels from (k, label), a query a row."""
+    return tables.from_rows(
+        "forensic_labels",
+        [
+            {"corpus": "c", "config": "x", "query_id": f"q{n}", "k": k, "label": label}
+            | {"excess": None, "stability": "{}"}
+            for n, (k, label) in enumerate(rows)
+        ],
+    )
+
+
+def test_forensic_labels_at_eight_and_by_depth():
+    rows: list[tuple[int, str | None]] = [(8, "OK"), (8, "OK"), (8, "DRM"), (8, "CBF")]
+    rows += [(1, "DRM"), (1, "DRM"), (1, "DRM"), (1, "ICR")]
+    shown = drawn("forensic_labels", Seen(forensic(rows)))
+    assert bars(shown["labels"]) == [
+        ("DRM (document retrieval miss)", 4, "1"),
+        ("ICR (incorrect region)", 0, "0"),
+        ("CBF (chunk boundary failure)", 4, "1"),
+        ("SGP (span gap)", 0, "0"),
+        ("OVR (over-retrieval)", 0, "0"),
+        ("OK (all covered)", 8, "2"),
+    ]
+    assert shown["labels by k"].splitlines() == [
+        "| queries with the label, at k = | 1 | 8 |",
+        "| --- | ---: | ---: |",
+        "| DRM | 3 | 1 |",
+        "| ICR | 1 | 0 |",
+        "| CBF | 0 | 1 |",
+        "| SGP | 0 | 0 |",
+        "| OVR | 0 | 0 |",
+        "| OK | 0 | 2 |",
+    ]
+    unknown = drawn("forensic_labels", Seen(forensic([(2, None), (2, "OK")])))
+    assert bars(unknown["labels"])[-1] == ("not measured: no chunk table", 8, "1")
+    assert unknown["labels by k"].splitlines()[-1] == "| not measured | 1 |"
+    assert drawn("forensic_labels", Seen(forensic([]))) == {}
+
+
+def test_a_waterfall_begins_each_cost_where_the_last_one_ended():
+    values = {(8, None): [0.25, 0.5, 0.75, 1.0], (16, None): [0.5, 0.5, 0.5, 1.0]}
+    values |= {(8, "macro"): [0.0, 0.0, 0.0, 1.0]}
+    rows = [
+        {"corpus": "c", "config": "x", "subset": subset, "k": k, "bound": bound, "value": value}
+        for (k, subset), bounds in values.items()
+        for bound, value in zip(("actual", "candidates", "chunks", "perfect"), bounds, strict=True)
+    ]
+    shown = drawn("headroom", Seen(tables.from_rows("headroom", rows)))
+    assert shown["waterfall"].splitlines() == [
+        "| complete grounding at k = 8 | | |",
+        "| --- | --- | ---: |",
+        f"| grounded | {'█' * 4}{'░' * 12} | 0.250 |",
+        f"| lost to ranking | {'░' * 4}{'█' * 4}{'░' * 8} | 0.250 |",
+        f"| lost to candidate generation | {'░' * 8}{'█' * 4}{'░' * 4} | 0.250 |",
+        f"| lost to chunking | {'░' * 12}{'█' * 4} | 0.250 |",
+    ]
+    assert len(shown["waterfall"]) < INLINE
+    (picture,) = images(shown["waterfalls"])
+    titles = [t.text for t in picture.iter(f"{SVG}text") if t.get("class") == "title"]
+    assert titles == ["k = 8", "k = 16", "macro, k = 8"]
+    assert drawn("headroom", Seen(tables.empty("headroom"))) == {}
+
+
+def test_metrics_that_count_characters_have_no_panel_each():
+    rows = [("a", "mrr", None, 0.5), ("a", "char_recall_union", 8, 0.5)]
+    rows += [("a", "chars_retrieved", 8, 4_000.0), ("a", "complete_grounding", 5, 1.0)]
+    (picture,) = images(
+        drawn("config_metrics", Seen(metrics("config_metrics", rows)))["all metrics"]
+    )
+    titles = [t.text for t in picture.iter(f"{SVG}text") if t.get("class") == "title"]
+    assert titles == ["mrr", "complete_grounding@5"]

@@ -2,6 +2,7 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Callable, Iterator
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -246,6 +247,28 @@ def test_declared_gaps_and_overlaps_are_accepted() -> None:
     made = chunkers.chunk_documents("c", TEN, returning([(1, 5), (3, 8)], overlaps=True))
     assert pieces_of(made) == [("A:mine:0", 1, 5), ("A:mine:1", 3, 8)]
     assert chunkers.chunk_documents("c", TEN, returning([])).num_rows == 0
+
+
+@pytest.mark.parametrize(
+    ("pieces", "message"),
+    [
+        ([(0, 6), (6, 10)], r"piece 0, \[0, 6\), has more characters than the 5 "),
+        ([(0, 3), (3, 8)], r"piece 0, \[0, 3\), has fewer characters than the 4 "),
+    ],
+    ids=str,
+)
+def test_pieces_of_another_size_than_promised_are_refused(pieces: Any, message: str) -> None:
+    chunker = replace(returning(pieces), sizes=(4, 5))
+    with pytest.raises(InputError, match=message):
+        chunkers.chunk_documents("c", TEN, chunker)
+    # The last one may be short.
+    last = replace(returning([(0, 4), (4, 9), (9, 10)]), sizes=(4, 5))
+    assert chunkers.chunk_documents("c", TEN, last).num_rows == 3
+
+
+def test_what_the_strategies_promise() -> None:
+    assert load("naive", size=9, step=4).sizes == (9, 9)
+    assert load("clause", min_chars=5, max_chars=9).sizes == (1, 9)
 
 
 def test_the_message_names_the_document() -> None:

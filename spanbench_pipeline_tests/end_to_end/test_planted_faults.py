@@ -148,6 +148,22 @@ FAULTS = [
         "chunks_inside_text",
     ),
     Fault("chunks/naive", change("end_char", lambda _: 0), "chunks_inside_text"),
+    # A window one character longer than the chunker is set to: still inside the text, and unique.
+    Fault(
+        "chunks/naive",
+        change("end_char", lambda n: n + 1, lambda row: row["chunk_no"] == 0),
+        "sizes_as_declared",
+    ),
+    Fault(
+        "chunks/naive",
+        change("end_char", lambda n: n - 1, lambda row: row["chunk_no"] == 0),
+        "sizes_as_declared",
+    ),
+    Fault(
+        "chunks/clause",
+        change("end_char", lambda n: n + 300, lambda row: row["chunk_no"] == 0),
+        "sizes_as_declared",
+    ),
     Fault("chunks/naive", repeat_first, "keys_unique"),
     Fault("chunks/naive", repeat_first, "chunk_ids_unique"),
     Fault("chunks/clause", without(1), "every_character_in_a_chunk"),

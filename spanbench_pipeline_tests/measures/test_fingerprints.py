@@ -13,10 +13,11 @@ from spanbench_pipeline import tables
 from spanbench_pipeline.experiment import ChunkerSettings, Configuration, Encoder, Experiment
 from spanbench_pipeline.measures.fingerprints import (
     by_config,
+    chunk_chars,
     digest,
     fingerprints,
+    same_chunks,
     table_hash,
-    with_parameters,
 )
 
 DOCUMENT = {
@@ -163,7 +164,95 @@ def test_a_digest_covers_the_corpus_and_its_configuration_only():
     assert digest(whole, "plain") != digest(moved, "plain")
 
 
-def test_parameters_are_added_for_the_record():
-    found = by_config(with_parameters(made(), EXPERIMENT))
-    assert found["plain"]["chunker_parameters"] == 'naive {"size": 9, "step": 9}'
-    assert found[None] == by_config(made())[None]
+def test_parameters_and_the_lengths_of_chunks_are_on_record():
+    found = by_config(made())["plain"]
+    assert found["chunker_parameters"] == 'naive {"size": 9, "step": 9}'
+    assert found["chunk_chars"] == "3 to 3, quartiles 3, 3, 3"
+
+
+def test_lengths_of_chunks_by_hand():
+    def lengths(*chars: int) -> str:
+        rows = [CHUNK | {"chunk_id": str(n), "end_char": c} for n, c in enumerate(chars)]
+        return chunk_chars(tables.from_rows("chunks", rows))
+
+    # Sorted 1 2 5 7 9 30: positions 6/4 = 1, 3 and 18/4 = 4.
+    assert lengths(30, 2, 9, 7, 1, 5) == "1 to 30, quartiles 2, 7, 9"
+    assert lengths(1, 2) == "1 to 2, quartiles 1, 2, 2"
+    assert lengths() == "no chunks"
+
+
+HASHES = ("index_fingerprint", "ranking_fingerprint")
+
+
+def moved(experiment: Experiment = EXPERIMENT, **rows: dict[str, Any]) -> dict[str, list[str]]:
+    """Configuration -> the hashes that are others than those of the experiment as it is."""
+    before, after = by_config(made()), by_config(made(experiment, **rows))
+    return {
+        config: [name for name in HASHES if before[config][name] != after[config][name]]
+        for config in ("plain", "both")
+    }
+
+
+def chunker(**params: int) -> Experiment:
+    return replace(EXPERIMENT, chunkers={"whole": ChunkerSettings("whole", "naive", params)})
+
+
+def encoder(**settings: Any) -> Experiment:
+    return replace(EXPERIMENT, encoders={"mini": Encoder("mini", package="p", **settings)})
+
+
+EVERY, NONE, LAST = list(HASHES), [], ["ranking_fingerprint"]
+
+
+@pytest.mark.parametrize(
+    ("change", "plain", "both"),
+    [
+        (lambda: moved(), NONE, NONE),
+        # What the index is made of, to the letter; BM25 alone has no encoder.
+        (lambda: moved(documents={"text_sha256": "ba79"}), EVERY, EVERY),
+        (lambda: moved(chunks={"end_char": 2}), EVERY, EVERY),
+        (lambda: moved(chunker(size=9, step=8)), EVERY, EVERY),
+        (lambda: moved(encoder(max_length=9)), NONE, EVERY),
+        (lambda: moved(encoder(normalize=False)), NONE, EVERY),
+        # What is asked of it, and how.
+        (lambda: moved(queries={"query": "who?"}), LAST, LAST),
+        (lambda: moved(replace(EXPERIMENT, depth=9)), LAST, LAST),
+        (
+            lambda: moved(
+                replace(
+                    EXPERIMENT,
+                    configurations=(
+                        replace(EXPERIMENT.configurations[0], doc_scope=False),
+                        replace(EXPERIMENT.configurations[1], rrf_k=9),
+                    ),
+                )
+            ),
+            LAST,
+            LAST,
+        ),
+        # What is judged by: the same rankings.
+        (lambda: moved(gold_spans={"end_char": 3}), NONE, NONE),
+        (lambda: moved(documents={"title": "other"}), NONE, NONE),
+    ],
+)
+def test_one_hash_of_the_index_and_one_of_the_rankings(change: Any, plain: Any, both: Any):
+    assert change() == {"plain": plain, "both": both}
+
+
+def test_another_models_weights_are_another_index():
+    def index(weights: str) -> str:
+        empty = [tables.empty(name) for name in ("documents", "queries", "gold_spans")]
+        chunks = {"whole": tables.empty("chunks")}
+        table = fingerprints(EXPERIMENT, *empty, chunks, {"mini": weights})
+        return by_config(table)["both"]["index_fingerprint"]
+
+    assert index("w1") != index("w2")
+
+
+def test_configurations_in_groups_that_search_the_same_chunks():
+    prints: dict[str | None, dict[str, str]] = {
+        c: {"chunks": h} for c, h in {"a": "1", "b": "2", "c": "1"}.items()
+    }
+    assert same_chunks(prints, ["a", "b", "c"]) == [["a", "c"], ["b"]]
+    assert same_chunks(prints, ["b"]) == [["b"]]
+    assert same_chunks(prints, []) == []

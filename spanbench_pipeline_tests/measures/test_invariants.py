@@ -233,6 +233,24 @@ def test_which_character_metrics_there_are_follows_from_the_depth() -> None:
     assert len(invariants.missing_metrics(null, QUERIES, 4)) == 1
 
 
+def test_undeclared_sizes() -> None:
+    # Set to 10: the second of a is longer, the first of b shorter; the last ones may be short.
+    cut = (("a", 0, 0, 10), ("a", 1, 10, 21), ("a", 2, 21, 22), ("b", 0, 0, 9), ("b", 1, 9, 12))
+    rows = [
+        {"corpus": "c", "chunker": "k", "chunk_id": f"{d}:k:{n}", "doc_id": d, "chunk_no": n}
+        | {"start_char": s, "end_char": e}
+        for d, n, s, e in cut
+    ]
+    table = tables.from_rows("chunks", rows)
+    found = invariants.undeclared_sizes(table, 10, 10)
+    assert [row["chunk_id"] for row in found] == ["a:k:1", "b:k:0"]
+    assert [row["chunk_id"] for row in invariants.undeclared_sizes(table, 1, 10)] == ["a:k:1"]
+    assert invariants.undeclared_sizes(table, 9, 11) == []
+    turned = table.take(list(range(len(rows)))[::-1])
+    assert invariants.undeclared_sizes(turned, 10, 10) == found
+    assert invariants.undeclared_sizes(tables.empty("chunks"), 10, 10) == []
+
+
 def test_undeclared_overlaps() -> None:
     rows = [
         {"doc_id": d, "chunk_no": n, "start_char": s, "end_char": e}

@@ -25,6 +25,18 @@ def chunk(
 
 def test_a_line_a_query_with_all_that_decides_its_figures() -> None:
     first, second, third = lines(audit(tiny.inputs(), "halves + hybrid").queries)
+    # Half of the span's 20 characters: in the first chunk of 50, and in both, of 100.
+    characters = {
+        f"{metric}@{k}": value
+        for k in (1, 2, 4, 8, 16)
+        for metric, value in {
+            "chars_retrieved": 50 if k == 1 else 100,
+            **dict.fromkeys(("char_recall_union", "char_recall_paper"), 0.5),
+            **dict.fromkeys(
+                ("char_precision_union", "char_precision_paper"), 0.2 if k == 1 else 0.1
+            ),
+        }.items()
+    }
     assert first == {
         "corpus": "tiny",
         "config": "halves + hybrid",
@@ -40,6 +52,7 @@ def test_a_line_a_query_with_all_that_decides_its_figures() -> None:
             "recall@10": 0.5,
             "span_coverage@5": 0.5,
             "span_recall@5": 1.0,
+            **characters,
         },
         "ranking": ["a:halves:0", "a:halves:2"],
         "relevant_chunks": [

@@ -19,6 +19,7 @@ from spanbench_pipeline.reports.blocks import Column, Panel, Table, fold, write
         (-0.0001, "signed", "0.000"),
         (0.43, "share", "43.0 %"),
         (0.9912, "share", "99.1 %"),
+        (0.0663, "percent", "6.63 %"),
         (0.0, "share", "0.0 %"),
         (40128638, "count", "40,128,638"),
         (21.0, "count", "21"),

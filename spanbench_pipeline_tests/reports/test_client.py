@@ -3,13 +3,20 @@ from __future__ import annotations
 import re
 from dataclasses import replace
 
+import pyarrow as pa
+import pyarrow.compute as pc
 import pytest
 
 from spanbench_pipeline import tables
 from spanbench_pipeline.errors import InputError
+from spanbench_pipeline.experiment import ChunkerSettings, Experiment
+from spanbench_pipeline.measures.fingerprints import by_config
+from spanbench_pipeline.measures.headroom import BOUNDS
+from spanbench_pipeline.measures.stages import STAGES
 from spanbench_pipeline.reports import html, markdown
 from spanbench_pipeline.reports.blocks import Heading, Quote, Report
 from spanbench_pipeline.reports.client import client
+from spanbench_pipeline.reports.client_losses import STEPS, WON
 from spanbench_pipeline.reports.explain import LABELS, METRICS
 from spanbench_pipeline.reports.inputs import ReportInputs
 from spanbench_pipeline_tests.reports import tiny
@@ -52,8 +59,10 @@ def test_where_retrieval_stands() -> None:
 def test_each_label_with_its_queries_and_the_text_they_missed() -> None:
     report = made()
     assert [b.text for b in report.blocks if isinstance(b, Heading) and b.level == 3] == [
+        "What could be won at most",
         "chunk-severance",
         "retrieval-miss",
+        "Where the lost text was lost",
     ]
     assert [b for b in report.blocks if isinstance(b, Quote)] == [
         Quote(tiny.NASTY, "Missed in a, characters [40, 60)"),
@@ -88,9 +97,15 @@ def test_a_long_text_is_cut_and_says_so() -> None:
     assert quoted == "z " * 300 + "… (cut here)"
 
 
+def backlog_of(found: Page) -> list[list[str]]:
+    """The cells of the fix backlog's table."""
+    (table,) = [t for t in found.tables if t[0][0] == "lever"]
+    return table
+
+
 def test_backlog() -> None:
     found = page(made())
-    assert found.tables[1] == [
+    assert backlog_of(found) == [
         ["lever", "failing queries", "change in complete_grounding@5", "measured between"],
         ["chunking", "1", "not measured", ""],
         ["hybrid retrieval", "1", "+0.333", "halves → halves + hybrid"],
@@ -104,7 +119,7 @@ def test_backlog() -> None:
 def test_a_lever_that_made_things_worse_shows_its_negative_number() -> None:
     # From hybrid to dense q1 and q2 are lost and q3 is won: -1/3.
     found = page(made("halves + hybrid"))
-    assert found.tables[1][1:] == [
+    assert backlog_of(found)[1:] == [
         ["hybrid retrieval", "1", "-0.333", "halves + hybrid → halves"],
     ]
     assert "No measured configuration is better than halves + hybrid." in found.of("p")
@@ -116,7 +131,8 @@ def unmeasured() -> Report:
 
 def test_a_baseline_that_was_not_measured_has_no_figures() -> None:
     found = page(unmeasured())
-    assert found.tables == []
+    # The hashes of what would be searched: no figure.
+    assert [table[0] for table in found.tables] == [["configuration", "index", "rankings"]]
     assert "svg" not in found.tags
     said = f"The baseline halves + rerank has no figures: {tiny.WHY}."
     assert found.of("p").count(said) == 3
@@ -169,7 +185,8 @@ def test_no_number_that_a_run_did_not_produce() -> None:
     found = read(shown)
     said = " ".join(t for tag, t in found.texts if tag in ("p", "td", "th", "text", "figcaption"))
     standing = " ".join((*METRICS, *METRICS.values(), *LABELS.values(), "first 5 from 0 to 1"))
-    for text in (*tables_text(inputs), standing):
+    hashes = [v for v in inputs.fingerprints["value"].to_pylist() if len(v) == 64]
+    for text in (*tables_text(inputs), standing, *hashes):
         said = said.replace(text, " ")
     assert numbers(said) <= produced(inputs) | numbers(standing)
 
@@ -202,7 +219,11 @@ def produced(inputs: ReportInputs) -> set[str]:
     counts += [inputs.failure_labels["config"].to_pylist().count("halves")]
     for column in ("start_char", "end_char"):
         counts += inputs.gold_spans[column].to_pylist()
-    return {f"{v:.3f}" for v in values} | {str(n) for n in counts}
+    stages = inputs.span_states.filter(pc.equal(inputs.span_states["k"], 5))["lost_stage"]
+    counts += [stages.to_pylist().count(stage) for stage in set(stages.to_pylist()) - {None}]
+    bounds = {0.0, *inputs.headroom["value"].to_pylist()}
+    shares = {f"{100 * (b - a):.1f}" for a in bounds for b in bounds if a <= b}
+    return {f"{v:.3f}" for v in values} | {str(n) for n in counts} | shares
 
 
 def test_markdown_has_no_raw_html() -> None:
@@ -210,3 +231,138 @@ def test_markdown_has_no_raw_html() -> None:
     outside = re.sub(r"```.*?```", "", text, flags=re.S)
     assert not re.search(r"(?<!\\)<", outside)
     assert tiny.NASTY in text
+
+
+def below(report: Report, title: str) -> list[str]:
+    """The paragraphs between a heading and the next one, as the page shows them."""
+    blocks = list(report.blocks)
+    at = next(n for n, b in enumerate(blocks) if isinstance(b, Heading) and b.text == title)
+    rest = blocks[at + 1 :]
+    end = next((n for n, b in enumerate(rest) if isinstance(b, Heading)), len(rest))
+    return page(Report("r", tuple(rest[:end]))).of("p")
+
+
+def table_of(report: Report, *titles: str) -> list[list[str]]:
+    (found,) = [t for t in page(report).tables if tuple(t[0][: len(titles)]) == titles]
+    return found[1:]
+
+
+def test_where_the_lost_text_was_lost() -> None:
+    # q1's span is in neither chunk of its list, q2's second one not in its only chunk.
+    assert below(made(), "Where the lost text was lost") == [
+        "2 of 4 passages are missing from the first 5 chunks, or more than half of each is. The "
+        "first step that lost them:"
+    ]
+    assert table_of(made(), "step", "passages lost") == [
+        ["search", "2", "The document was searched, and the passage was not found."]
+    ]
+
+
+def test_what_could_be_won_at_most() -> None:
+    # q3 of three is grounded. No order of what was found helps q1 or q2; other chunks would.
+    assert [row[:3] for row in table_of(made(), "with")] == [
+        ["as it is", "33.3 %", "–"],
+        ["better ranking", "33.3 %", "0.0 %"],
+        ["better search", "100.0 %", "66.7 %"],
+        ["better cutting", "100.0 %", "0.0 %"],
+    ]
+    assert "A ceiling, not a promise." in page(made()).of("strong")
+
+
+def test_every_step_has_plain_words() -> None:
+    given = tiny.inputs()
+    stages = ["corpus", "chunking", "candidates", "cut", None]
+    rows = [
+        {"corpus": "tiny", "config": "halves", "query_id": "q1", "span_no": n, "k": 5}
+        | {"state": "missed", "covered_chars": 0, "severed": None, "lost_stage": stage}
+        for n, stage in enumerate(stages)
+    ]
+    inputs = replace(given, span_states=tables.from_rows("span_states", rows))
+    found = table_of(client(tiny.EXPERIMENT, inputs, "halves"), "step")
+    assert [row[:2] for row in found] == [
+        ["cutting", "1"],
+        ["cutting", "1"],
+        ["search", "1"],
+        ["ranking", "1"],
+        ["not measured", "1"],
+    ]
+    assert "so many chunks that no 5 of them hold half" in found[1][2]
+    assert set(STEPS) == set(STAGES)
+    assert tuple(WON) == BOUNDS
+
+
+def test_nothing_lost_is_said() -> None:
+    given = tiny.inputs()
+    rows = [row | {"state": "covered", "lost_stage": None} for row in given.span_states.to_pylist()]
+    inputs = replace(given, span_states=tables.from_rows("span_states", rows))
+    said = page(client(tiny.EXPERIMENT, inputs, "halves")).of("p")
+    assert "Nothing was lost: the first 5 chunks show all 4 passages." in said
+
+
+def test_shallow_rankings_say_which_depth_is_shown() -> None:
+    shallow = replace(tiny.EXPERIMENT, depth=4)
+    said = page(client(shallow, tiny.inputs(depth=4), "halves")).of("p")
+    why = "Rankings are 4 deep, so k = 5 was not measured; shown is k = 4, the deepest that was."
+    assert said.count(why) == 2
+
+
+def two_chunkers(baseline: str = "halves") -> tuple[Experiment, ReportInputs]:
+    """As if ``halves, unfiltered`` had cut the documents into other chunks."""
+    changed = replace(tiny.EXPERIMENT.configuration("halves, unfiltered"), chunker="thirds")
+    experiment = replace(
+        tiny.EXPERIMENT,
+        configurations=(*tiny.EXPERIMENT.configurations[:3], changed),
+        chunkers=tiny.EXPERIMENT.chunkers | {"thirds": ChunkerSettings("thirds", "thirds")},
+    )
+    given = tiny.inputs(baseline)
+    other = {"chunker": "thirds", "chunks": "9" * 64, "n_chunks": "9"}
+    prints = [
+        row | ({"value": other[row["name"]]} if row["name"] in other else {})
+        if row["config"] == changed.name
+        else row
+        for row in given.fingerprints.to_pylist()
+    ]
+    median = {"corpus": "tiny", "chunker": "thirds", "stat": "median_chars", "value": 33.0}
+    return experiment, replace(
+        given,
+        fingerprints=tables.from_rows("fingerprints", prints),
+        chunk_stats=pa.concat_tables(
+            [given.chunk_stats, tables.from_rows("chunk_stats", [median])]
+        ),
+    )
+
+
+def test_figures_that_count_chunks_are_not_compared_where_chunks_differ() -> None:
+    same = page(made()).of("li") + page(made()).of("p")
+    assert not [line for line in same if "count chunks, and not all" in line]
+    found = page(client(*two_chunkers(), "halves"))
+    assert (
+        "precision@5, recall@10 and mrr count chunks, and not all configurations have the same "
+        "ones: these figures are not compared from one of these groups to another."
+    ) in found.of("p")
+    items = found.of("li")
+    assert "halves, halves + hybrid: 6 chunks; characters: 50 to 50, quartiles 50, 50, 50." in items
+    assert any(item.startswith("halves, unfiltered: 9 chunks; ") for item in items)
+
+
+def test_a_backlog_across_different_chunks_says_how_different_they_are() -> None:
+    # The best configuration has other chunks than the baseline: its budget stands beside.
+    experiment, inputs = two_chunkers()
+    assert inputs.backlog is not None
+    best = replace(inputs.backlog.best, config="halves, unfiltered")
+    inputs = replace(inputs, backlog=replace(inputs.backlog, best=best))
+    said = page(client(experiment, inputs, "halves")).of("li")
+    # 83 characters in the first 8 chunks of both: (100 + 50 + 100) / 3.
+    assert (
+        "halves → halves, unfiltered: chunks of 50 and 33 characters (medians); the first 8 hold "
+        "83 and 83 characters."
+    ) in said
+    assert not [line for line in page(made()).of("li") if "(medians)" in line]
+
+
+def test_every_configurations_fingerprints_are_named() -> None:
+    prints = by_config(tiny.inputs().fingerprints)
+    assert table_of(made(), "configuration", "index", "rankings") == [
+        [name, prints[name]["index_fingerprint"], prints[name]["ranking_fingerprint"]]
+        for name in tiny.NAMES
+    ]

@@ -7,6 +7,7 @@ from dataclasses import replace
 import pytest
 
 from spanbench_pipeline import tables
+from spanbench_pipeline.measures.fingerprints import by_config
 from spanbench_pipeline.reports import html, markdown
 from spanbench_pipeline.reports.blocks import Heading, Report, Table
 from spanbench_pipeline.reports.developer import developer
@@ -30,11 +31,15 @@ def test_sections(report: Report) -> None:
     assert [b.text for b in report.blocks if isinstance(b, Heading) and b.level == 2] == [
         "Set-up",
         "Metrics",
+        "Characters",
         "Chunkers",
         "What one lever does",
         "Hybrid against dense",
         "Documents and filters",
         "Failure labels",
+        "Forensic labels",
+        "Where spans were lost",
+        "What each stage costs",
         "Mean MRR by clause type",
         "Provenance",
         "Limits",
@@ -164,6 +169,11 @@ def test_provenance(report: Report) -> None:
         ["weights of e", "sha256 `1|2`"],
         ["extractor", "utf-8"],
     ]
+    prints = by_config(tiny.inputs().fingerprints)
+    assert table(report, "configuration", "index", "rankings") == [
+        [name, prints[name]["index_fingerprint"], prints[name]["ranking_fingerprint"]]
+        for name in tiny.NAMES
+    ]
     note = "the official file's sha256 is another: " + "e" * 64
     assert table(report, "file") == [
         ["a.zip", "archive", "1,234", "c" * 64, "–"],
@@ -190,6 +200,7 @@ def test_nothing_measured_gives_no_figure() -> None:
         name: tables.empty(name)
         for name in (
             *("rankings", "query_metrics", "span_outcomes", "failure_labels"),
+            *("forensic_labels", "span_states", "headroom", "label_cross"),
             *("config_metrics", "clause_type_metrics", "config_stats", "config_pairs"),
         )
     }
@@ -223,3 +234,131 @@ def test_equal_tables_give_equal_bytes(report: Report) -> None:
     again = developer(tiny.EXPERIMENT, tiny.inputs())
     assert html.render(again) == html.render(report)
     assert markdown.render(again) == markdown.render(report)
+
+
+def pooled(depth: int = 30) -> Report:
+    """The report of the pooled corpus, rankings ``depth`` deep."""
+    experiment = replace(tiny.EXPERIMENT, depth=depth)
+    return developer(experiment, tiny.inputs(pooled=True, depth=depth))
+
+
+def test_characters_beside_their_budget(report: Report) -> None:
+    # No list holds more than two chunks. Characters: (100 + 50 + 100) / 3 in all three.
+    # halves: q1 none of 20; q2 10 of 30, precision 10/50; q3 20 of 20, precision 20/100.
+    # hybrid: q1 10 of 20, 10/100; q2 30 of 30, 30/100; q3 none. Pieces are disjoint, so the paper's
+    # scoring agrees. unfiltered: q1 none; q2 30/100; q3 20/100.
+    assert table(report, "configuration", "characters retrieved") == [
+        ["halves", "83", "0.133", "0.444", "0.133", "0.444"],
+        ["halves + hybrid", "83", "0.133", "0.500", "0.133", "0.500"],
+        ["halves + rerank", *["–"] * 5],
+        ["halves, unfiltered", "83", "0.167", "0.667", "0.167", "0.667"],
+    ]
+
+
+def test_characters_at_every_depth_that_was_measured(report: Report) -> None:
+    found = table(report, "configuration", "k", "characters retrieved")
+    assert [row[1] for row in found] == ["1", "2", "4", "8", "16"] * 3
+    # halves at 1: q1 none, q2 10 of 30 in 50 characters, q3 20 of 20 in 50.
+    assert found[0] == ["halves", "1", "50", "0.200", "0.444", "0.200", "0.444"]
+    said = read(html.render(report)).of("p")
+    assert "Not measured, since rankings are 30 deep: k = 32, 64." in said
+
+
+def test_a_pooled_corpus_is_shown_part_by_part() -> None:
+    # east is q1, west q2 and q3; macro is (east + west) / 2.
+    found = table(pooled(), "configuration", "part", "characters retrieved")
+    assert found[:4] == [
+        ["halves", "east", "100", "0.000", "0.000", "0.000", "0.000"],
+        ["halves", "west", "75", "0.200", "0.667", "0.200", "0.667"],
+        ["halves", "macro", "88", "0.100", "0.333", "0.100", "0.333"],
+        ["halves", "all queries", "83", "0.133", "0.444", "0.133", "0.444"],
+    ]
+    assert len(found) == 12
+    costs = table(pooled(), "configuration", "part", "complete_grounding@8")
+    # halves grounds q3: 0 of 1 and 1 of 2. A gold span that is not in a list: candidates.
+    assert costs[:3] == [
+        ["halves", "east", "0.000", "0.000", "1.000", "0.000"],
+        ["halves", "west", "0.500", "0.000", "0.500", "0.000"],
+        ["halves", "macro", "0.250", "0.000", "0.750", "0.000"],
+    ]
+
+
+def test_forensic_labels_at_eight(report: Report) -> None:
+    # halves: q1 has the document and no gold, q2 one span of two, q3 its one in 50 characters.
+    # hybrid: q1 exactly half of its span, q2 both of them in 100 characters of 30, q3 no gold.
+    # unfiltered: q1 another document, q2 as hybrid, q3 its one in 50.
+    assert table(report, "configuration", "DRM") == [
+        ["halves", "0", "1", "0", "1", "0", "1"],
+        ["halves + hybrid", "0", "1", "0", "0", "1", "1"],
+        ["halves + rerank", *["–"] * 6],
+        ["halves, unfiltered", "1", "0", "0", "0", "1", "1"],
+    ]
+
+
+def test_how_stable_the_labels_are(report: Report) -> None:
+    # The excess of the queries that are wholly covered: 50/20 (factor 2 makes it OVR) and 100/30
+    # (factor 5 makes it OK). q1 of hybrid has half of a severed span: CBF from 0.7 on.
+    assert table(report, "configuration", "queries with a label") == [
+        ["halves", "3", "2", "3", "3", "3", "2", "3"],
+        ["halves + hybrid", "3", "1", "3", "2", "2", "2", "2"],
+        ["halves + rerank", *["–"] * 7],
+        ["halves, unfiltered", "3", "1", "3", "3", "3", "2", "2"],
+    ]
+
+
+def test_both_kinds_of_labels_side_by_side(report: Report) -> None:
+    none = "none: the query does not fail"
+    assert table(report, "configuration", "failure label") == [
+        ["halves", "chunk-severance", "0", "1", "0", "0", "0", "0"],
+        ["halves", "retrieval-miss", "0", "0", "0", "1", "0", "0"],
+        ["halves", none, "0", "0", "0", "0", "0", "1"],
+        ["halves + hybrid", "retrieval-miss", "0", "1", "0", "0", "0", "0"],
+        ["halves + hybrid", none, "0", "0", "0", "0", "1", "1"],
+        ["halves, unfiltered", "chunk-severance", "1", "0", "0", "0", "0", "0"],
+        ["halves, unfiltered", none, "0", "0", "0", "0", "1", "1"],
+    ]
+
+
+def test_where_spans_were_lost_and_what_each_stage_costs(report: Report) -> None:
+    # Each lost span is in no list of its configuration's channels.
+    assert table(report, "configuration", "lost spans") == [
+        ["halves", "2", "0", "0", "–", "2", "–", "–", "0"],
+        ["halves + hybrid", "1", "0", "0", "–", "1", "0", "–", "0"],
+        ["halves + rerank", *["–"] * 8],
+        ["halves, unfiltered", "1", "0", "0", "–", "1", "–", "–", "0"],
+    ]
+    assert table(report, "configuration", "complete_grounding@8") == [
+        ["halves", "0.333", "0.000", "0.667", "0.000"],
+        ["halves + hybrid", "0.667", "0.000", "0.333", "0.000"],
+        ["halves + rerank", *["–"] * 4],
+        ["halves, unfiltered", "0.667", "0.000", "0.333", "0.000"],
+    ]
+
+
+def test_rankings_less_than_eight_deep_show_the_deepest_and_say_so() -> None:
+    found = pooled(depth=5)
+    assert len(table(found, "configuration", "complete_grounding@5")) == 4
+    assert {row[1] for row in table(found, "configuration", "k")} == {"1", "2", "4"}
+    said = read(html.render(found)).of("p")
+    why = "Rankings are 5 deep, so k = 8 was not measured; shown is k = {}, the deepest that was."
+    assert said.count(why.format(4)) == 1  # characters, which have no k = 5
+    assert said.count(why.format(5)) == 2  # labels, losses
+    # Below 5 there is nothing to hold the failure labels against.
+    shallow = read(html.render(pooled(depth=2))).of("p")
+    assert "Not measured: failure labels look at the top 5, and rankings are 2 deep." in shallow
+
+
+def test_labels_that_need_a_chunk_table_are_counted_apart() -> None:
+    given = tiny.inputs()
+    blind = [
+        row | ({"label": None} if row["query_id"] == "q1" else {})
+        for row in given.forensic_labels.to_pylist()
+    ]
+    found = developer(
+        tiny.EXPERIMENT,
+        replace(given, forensic_labels=tables.from_rows("forensic_labels", blind)),
+    )
+    assert table(found, "configuration", "DRM")[0] == [
+        *("halves", "0", "0", "0", "1", "0", "1", "1")
+    ]
+    assert table(found, "configuration", "queries with a label")[0][:3] == ["halves", "2", "1"]

@@ -8,7 +8,7 @@ import pytest
 from spanbench_pipeline import tables
 from spanbench_pipeline.measures.stages import STAGES
 from spanbench_pipeline.reports import html, losses, markdown, svg
-from spanbench_pipeline.reports.blocks import Bar, Panel, Picture, Report, Table
+from spanbench_pipeline.reports.blocks import Bar, Panel, Picture, Report, Table, paragraph
 from spanbench_pipeline_tests.reports.pages import read
 
 PLAIN = ("corpus", "chunking", "candidates", "cut")
@@ -43,6 +43,7 @@ STATES = pa.table(
         "query_id": ["q"] * 8,
         "span_no": [0, 1, 2, 3, 0, 0, 1, 2],
         "k": [8, 8, 8, 8, 4, 8, 8, 8],
+        "state": ["missed", "partial", "covered", "missed"] + ["missed"] * 2 + ["covered"] * 2,
         "lost_stage": ["cut", "candidates", None, "cut", "corpus", "fusion", None, None],
     }
 )
@@ -102,6 +103,23 @@ def test_the_table_of_stages_has_a_dash_where_there_is_no_such_stage() -> None:
     )
     assert [c.title for c in found.columns] == ["configuration", "lost spans", *STAGES]
     assert found.marked == {0}
+
+
+def test_a_span_lost_nobody_knows_where_is_counted_as_lost_and_not_measured() -> None:
+    at = STATES.schema.get_field_index("lost_stage")
+    blind = STATES.set_column(at, "lost_stage", pa.nulls(STATES.num_rows, pa.string()))
+    found = losses.stage_table(blind, 8, HAVE)
+    assert found.rows[0] == ("a", 3, 0, 0, None, 0, None, None, 0, 3)
+    assert found.columns[-1].title == "not measured: no chunk table"
+
+
+def test_each_part_of_a_pooled_corpus_has_its_costs() -> None:
+    found = losses.parts_table(HEADROOM, 8, list(HAVE), ["east"], "a")
+    assert found.rows == (("a", "east", 0.5, 0.0, 0.25, 0.25),)
+    assert found.marked == {0}
+    blocks = losses.losses(STATES, HEADROOM, 8, HAVE, parts=["east"], note="k is small.")
+    assert blocks[-1] == losses.parts_table(HEADROOM, 8, list(HAVE), ["east"])
+    assert blocks[1] == paragraph("k is small.")
 
 
 def test_stages_as_bars_on_one_scale() -> None:

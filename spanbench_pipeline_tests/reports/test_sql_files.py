@@ -119,6 +119,43 @@ def outcomes() -> list[dict[str, Any]]:
     ]
 
 
+# configuration -> query -> its forensic label at k = 8, and at k = 4 where that is another
+FORENSIC = {"dense": {"q1": "OK", "q2": "SGP"}, "hybrid": {"q1": "DRM", "q2": "OVR"}}
+LOST = {("dense", "q2", 1): ("missed", "candidates"), ("hybrid", "q1", 0): ("missed", "cut")}
+RECALL = {"dense": (1 / 2, 400.0), "hybrid": (3 / 4, 2_000.0)}
+"""Configuration -> its recall and characters retrieved at k = 8."""
+
+
+def forensic_labels() -> list[dict[str, Any]]:
+    return [
+        CORPUS
+        | {"config": c, "query_id": q, "k": k, "label": label if k == 8 else "ICR"}
+        | {"excess": None, "stability": "{}"}
+        for c, labels in FORENSIC.items()
+        for q, label in labels.items()
+        for k in (4, 8)
+    ]
+
+
+def span_states() -> list[dict[str, Any]]:
+    rows = []
+    for (c, q, n), covered in COVERED.items():
+        state, stage = LOST.get((c, q, n), ("covered", None))
+        row = CORPUS | {"config": c, "query_id": q, "span_no": n, "k": 8, "state": state}
+        severed = (q, n) == ("q1", 0)
+        rows.append(row | {"covered_chars": covered, "severed": severed, "lost_stage": stage})
+    return rows
+
+
+def character_means() -> list[dict[str, Any]]:
+    return [
+        CORPUS
+        | {"config": c, "subset": None, "metric": metric, "k": 8, "value": value, "n_queries": 2}
+        for c, (recall, chars) in RECALL.items()
+        for metric, value in (("char_recall_union", recall), ("chars_retrieved", chars))
+    ]
+
+
 def label(config_name: str, query: str, name: str, lever: str | None) -> dict[str, Any]:
     return (
         CORPUS
@@ -148,7 +185,9 @@ def all_rows() -> dict[str, list[dict[str, Any]]]:
         ],
         "rankings": rankings(),
         "query_metrics": query_metrics(),
-        "config_metrics": means(by_type=False),
+        "config_metrics": [*means(by_type=False), *character_means()],
+        "forensic_labels": forensic_labels(),
+        "span_states": span_states(),
         "clause_type_metrics": means(by_type=True),
         "span_outcomes": outcomes(),
         "failure_labels": [
@@ -316,4 +355,46 @@ def test_channels(warehouse: duckdb.DuckDBPyConnection) -> None:
     # q2 of hybrid: chunk 0 of b stands in both lists, chunk 1 in the BM25 list only; q1: none.
     assert picked(rows, "config", "relevant_chunks", "in_both", "dense_only", "bm25_only") == [
         ("hybrid", 2, 1, 0, 1)
+    ]
+
+
+def test_lost_spans(warehouse: duckdb.DuckDBPyConnection) -> None:
+    rows = run(warehouse, "lost_spans")
+    columns = ("config", "lost_stage", "query_id", "span_no", "state", "covered_share", "lost_text")
+    assert picked(rows, *columns) == [
+        ("dense", "candidates", "q2", 1, "missed", 0.0, "x" * 20),
+        ("hybrid", "cut", "q1", 0, "missed", 0.0, "x" * 20),
+    ]
+
+
+def test_stages_compared(warehouse: duckdb.DuckDBPyConnection) -> None:
+    rows = run(warehouse, "stages_compared")
+    # One span of three each; only q1's lies across two chunks.
+    columns = ("config", "k", "lost_stage", "lost_spans", "share", "severed_spans")
+    assert picked(rows, *columns) == [
+        ("dense", 8, "candidates", 1, 1 / 3, 0),
+        ("hybrid", 8, "cut", 1, 1 / 3, 1),
+    ]
+
+
+def test_label_changes(warehouse: duckdb.DuckDBPyConnection) -> None:
+    rows = run(warehouse, "label_changes")
+    # At k = 4 all labels are one: only k = 8 is compared, and that with itself.
+    columns = ("from_config", "to_config", "from_label", "to_label", "queries", "same_chunks")
+    assert picked(rows, *columns) == [
+        ("dense", "hybrid", "OK", "DRM", ["q1"], True),
+        ("dense", "hybrid", "SGP", "OVR", ["q2"], True),
+        ("hybrid", "dense", "DRM", "OK", ["q1"], True),
+        ("hybrid", "dense", "OVR", "SGP", ["q2"], True),
+    ]
+    assert {row["n_queries"] for row in rows} == {1}
+
+
+def test_recall_by_budget(warehouse: duckdb.DuckDBPyConnection) -> None:
+    rows = run(warehouse, "recall_by_budget")
+    # 0.5 of 400 characters against 0.75 of 2,000: more recall, bought dearly.
+    columns = ("config", "subset", "k", "chars_retrieved", "recall_union", "recall_per_1000_chars")
+    assert picked(rows, *columns) == [
+        ("dense", None, 8, 400.0, 0.5, 1.25),
+        ("hybrid", None, 8, 2_000.0, 0.75, 0.375),
     ]

@@ -8,19 +8,40 @@ pieces of 50, so the first gold span lies half in one piece and half in the next
 - ``halves + hybrid`` grounds q1 (exactly half) and q2. q3 fails: its piece is not in the list.
 - ``halves, unfiltered`` grounds q2 and q3. q1 fails: severed.
 - ``halves + rerank`` has no weights.
+
+q1 is of the part ``east``, q2 and q3 of ``west``, where the corpus is pooled.
 """
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import pyarrow as pa
 
 from spanbench_pipeline import tables
-from spanbench_pipeline.evalset import Document, GoldSpan, Query, assemble
-from spanbench_pipeline.experiment import ChunkerSettings, Configuration, Experiment
-from spanbench_pipeline.measures import aggregate, comparisons, failure_labels, retrieval
+from spanbench_pipeline.evalset import Document, EvalSet, GoldSpan, Query, assemble
+from spanbench_pipeline.experiment import (
+    ChunkerSettings,
+    Configuration,
+    Encoder,
+    Experiment,
+    Reranker,
+)
+from spanbench_pipeline.measures import (
+    LABEL_KS,
+    aggregate,
+    characters,
+    comparisons,
+    failure_labels,
+    fingerprints,
+    forensics,
+    headroom,
+    label_cross,
+    retrieval,
+    stages,
+)
 from spanbench_pipeline.measures.backlog import backlog
 from spanbench_pipeline.measures.chunk_stats import chunk_stats
 from spanbench_pipeline.measures.config_stats import config_stats
@@ -71,14 +92,27 @@ EXPERIMENT = Experiment(
         Configuration("halves + rerank", "halves", reranker="r", encoder="e"),
         Configuration("halves, unfiltered", "halves", doc_scope=False, encoder="e"),
     ),
+    encoders={"e": Encoder("e", package="p")},
+    rerankers={"r": Reranker("r", model="m")},
     baseline="halves",
 )
+MODELS = {"e": "weights of e", "r": "absent"}
 NAMES = [c.name for c in EXPERIMENT.configurations]
 
 
-def inputs(baseline: str | None = "halves") -> ReportInputs:
-    """Everything measured anew; without a backlog for ``baseline`` None."""
-    evalset = assemble("tiny", DOCUMENTS, QUERIES)
+PARTS = {"q1": "east", "q2": "west", "q3": "west"}
+
+
+def inputs(
+    baseline: str | None = "halves", *, pooled: bool = False, depth: int = EXPERIMENT.depth
+) -> ReportInputs:
+    """Everything measured anew; without a backlog for ``baseline`` None.
+
+    ``pooled``: the queries are of the parts ``PARTS``. ``depth``: what is measured at each k ends
+    there; no list is cut, since none holds more than two chunks.
+    """
+    queries = [replace(q, subset=PARTS[q.query_id]) if pooled else q for q in QUERIES]
+    evalset = assemble("tiny", DOCUMENTS, queries)
     chunks = _chunks()
     rankings = {name: _rankings(name) for name in RANKED}
     measured = {
@@ -99,7 +133,11 @@ def inputs(baseline: str | None = "halves") -> ReportInputs:
             failure_labels.failure_labels,
         )
     }
+    candidates = {name: _candidates(rankings.get(name)) for name in NAMES}
+    deep = _at_depths(rankings, candidates, evalset, chunks, depth)
     metrics, gold = measured["query_metrics"], evalset.gold_spans
+    metrics = pa.concat_tables([metrics, deep.pop("query_metrics")])
+    measured["query_metrics"] = metrics
     all_rankings = pa.concat_tables(rankings.values())
     configurations = EXPERIMENT.configurations
     stats = chunk_stats(chunks, gold, evalset.queries, corpus="tiny", chunker="halves")
@@ -123,9 +161,53 @@ def inputs(baseline: str | None = "halves") -> ReportInputs:
         configs=_configs(),
         backlog=backlog(EXPERIMENT, labels, pairs, means, baseline) if baseline else None,
         provenance={"spanbench": "0.1.0", "weights of e": "sha256 `1|2`"},
-        candidates={name: _candidates(rankings.get(name)) for name in NAMES},
+        candidates=candidates,
+        label_cross=label_cross.label_cross(labels, deep["forensic_labels"], corpus="tiny"),
+        fingerprints=fingerprints.fingerprints(
+            EXPERIMENT, evalset.documents, evalset.queries, gold, {"halves": chunks}, MODELS
+        ),
         **measured,
+        **deep,
     )
+
+
+def _at_depths(
+    rankings: dict[str, pa.Table],
+    candidates: dict[str, pa.Table],
+    evalset: EvalSet,
+    chunks: pa.Table,
+    depth: int,
+) -> dict[str, pa.Table]:
+    """What is measured at every k to ``depth``, of all configurations that ran."""
+    gold, queries = evalset.gold_spans, evalset.queries
+    ks = [k for k in LABEL_KS if k <= depth]
+    found: dict[str, list[pa.Table]] = {}
+    for name, ranked in rankings.items():
+        named = {"corpus": "tiny", "config": name}
+        to_depth = named | {"depth": depth}
+        listed = candidates[name].append_column("config", pa.repeat(name, len(candidates[name])))
+        made = {
+            "query_metrics": characters.character_metrics(ranked, gold, queries, **to_depth),
+            "forensic_labels": forensics.forensic_labels(ranked, gold, chunks, queries, **to_depth),
+            "span_states": forensics.span_states(ranked, gold, chunks, queries, **to_depth),
+            "headroom": headroom.headroom(ranked, listed, gold, chunks, queries, ks=ks, **named),
+        }
+        fused = EXPERIMENT.configuration(name).fusion is not None
+        lost = stages.lost_stages(
+            *(ranked, listed, None, gold, chunks, queries),
+            has_fusion=fused,
+            has_reranker=False,
+            ks=ks,
+        )
+        rows = {(r["query_id"], r["span_no"], r["k"]): r["lost_stage"] for r in lost.to_pylist()}
+        told = [
+            row | {"lost_stage": rows[row["query_id"], row["span_no"], row["k"]]}
+            for row in made["span_states"].to_pylist()
+        ]
+        made["span_states"] = tables.from_rows("span_states", told)
+        for table, rows_of in made.items():
+            found.setdefault(table, []).append(rows_of)
+    return {table: pa.concat_tables(parts) for table, parts in found.items()}
 
 
 def _chunks() -> pa.Table:
