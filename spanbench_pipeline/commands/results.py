@@ -10,12 +10,12 @@ from spanbench_pipeline import project as projects
 from spanbench_pipeline import terminal, warehouse
 from spanbench_pipeline.errors import InputError
 from spanbench_pipeline.experiment import Experiment
-from spanbench_pipeline.measures import METRICS
+from spanbench_pipeline.measures import PRINTED
 from spanbench_pipeline.project import Project
 
 
 def show(project: Project, experiment: Experiment) -> str:
-    """Every configuration with its six metrics, in the experiment's order."""
+    """Every configuration with the metrics of ``PRINTED``, in the experiment's order."""
 
     def stored(name: str) -> list[dict[str, object]]:
         path = project.parquet / experiment.corpus / f"{name}.parquet"
@@ -38,10 +38,10 @@ def show(project: Project, experiment: Experiment) -> str:
         if states[config.name] != warehouse.MEASURED:
             rows.append([config.name, counts[config.chunker], states[config.name]])
             continue
-        found = [values[(config.name, metric, k)] for metric, k in METRICS]
+        found = [values[(config.name, metric, k)] for metric, k in PRINTED]
         cells = ["undefined" if v is None else f"{v:.3f}" for v in found]
         rows.append([config.name, counts[config.chunker], *cells])
-    head = ["configuration", "chunks", *(m if k is None else f"{m}@{k}" for m, k in METRICS)]
+    head = ["configuration", "chunks", *(m if k is None else f"{m}@{k}" for m, k in PRINTED)]
     title = f"corpus {experiment.corpus}: {experiment.description}"
     return f"{title}\n{terminal.table(head, rows, right=range(1, len(head)))}"
 

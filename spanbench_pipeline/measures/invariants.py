@@ -18,7 +18,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from spanbench_pipeline import spans
-from spanbench_pipeline.measures import CHAR_METRICS, KS, METRICS
+from spanbench_pipeline.measures import CHAR_METRICS, KS, MAY_BE_UNDEFINED, METRICS
 
 Rows = list[dict[str, Any]]
 Cell = tuple[Any, ...]
@@ -135,7 +135,7 @@ def metrics_out_of_range(metrics: pa.Table) -> Rows:
 
 
 def missing_metrics(query_metrics: pa.Table, queries: pa.Table, depth: int | None = None) -> Rows:
-    """Queries without a metric, metrics of no query, and nulls, which recall alone may have.
+    """Queries without a metric, metrics of no query, and nulls, but for ``MAY_BE_UNDEFINED``.
 
     With the ``depth`` of the lists, the metrics that count characters must be there too, at every k
     of ``KS`` up to it, and no other metric may.
@@ -148,7 +148,7 @@ def missing_metrics(query_metrics: pa.Table, queries: pa.Table, depth: int | Non
     nulls: Rows = []
     for row in query_metrics.select(["metric", "k", "query_id", "value"]).to_pylist():
         has.setdefault((row["metric"], row["k"]), set()).add(row["query_id"])
-        if row["value"] is None and row["metric"] != "recall":
+        if row["value"] is None and row["metric"] not in MAY_BE_UNDEFINED:
             nulls.append(row)
     return nulls + [
         {"metric": metric, "k": k, "query_id": query}
