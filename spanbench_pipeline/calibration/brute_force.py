@@ -14,7 +14,7 @@ from spanbench_pipeline.scoring.measured import Measured
 
 AGAINST = "brute force: sets of characters"
 TOLERANCE = 1e-12
-QUERIES = 60
+QUERIES = 30
 """Queries of a small corpus; as many corpora as the cases need."""
 
 
@@ -34,7 +34,10 @@ def worlds(n_cases: int, seed: int) -> Iterator[World]:
 
 
 def _hold(where: str, world: World, measured: Measured, tallies: Tallies) -> None:
-    asked = {q: oracle.Asked(world.gold[q], world.ranked[q], world.chunks) for q in world.gold}
+    asked = {
+        q: oracle.Asked(gold, world.ranked[q], world.chunks, world.depth)
+        for q, gold in world.gold.items()
+    }
     _metrics(where, asked, measured, tallies)
     _labels(where, asked, measured, tallies)
     _spans(where, asked, measured, tallies)

@@ -10,7 +10,7 @@ import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 from fractions import Fraction
-from functools import cached_property
+from functools import cached_property, lru_cache
 
 from spanbench_pipeline.calibration.world import Place
 
@@ -18,6 +18,7 @@ Characters = frozenset[tuple[str, int]]
 HALF = Fraction(1, 2)
 
 
+@lru_cache(maxsize=4096)
 def characters(place: Place) -> Characters:
     """Every character of a place."""
     doc_id, start, end = place
@@ -36,6 +37,7 @@ class Asked:
     given_gold: Sequence[Place]
     given: Sequence[Place]
     chunks: Sequence[Place]
+    depth: int = 64
 
     @cached_property
     def gold_chars(self) -> Characters:
@@ -56,8 +58,8 @@ class Asked:
 
     @cached_property
     def ranked(self) -> list[Place]:
-        """The list with every place at its first occurrence."""
-        return list(dict.fromkeys(self.given))
+        """The list with every place at its first occurrence, cut at the depth."""
+        return list(dict.fromkeys(self.given))[: self.depth]
 
     @cached_property
     def relevant(self) -> list[Place]:

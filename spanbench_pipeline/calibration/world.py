@@ -101,19 +101,19 @@ def chunk_id(place: Place) -> str:
 
 
 def small(random: Random, n_queries: int) -> World:
-    """Three documents of up to 30 characters, up to 14 chunks of any kind, lists of up to 16.
+    """Three documents of up to 30 characters, up to 20 chunks of any kind, lists of up to 24.
 
     Chunks nest, overlap and leave gaps; gold spans overlap and touch before they are merged; a list
     may be empty and may repeat chunks; some queries are of no part of the corpus.
     """
     lengths = {doc_id: random.randint(9, 30) for doc_id in "ABC"}
-    chunks = sorted({_place(random, lengths, 14) for _ in range(random.randint(1, 14))})
+    chunks = sorted({_place(random, lengths, 14) for _ in range(random.choice([1, 4, 9, 14, 20]))})
     queries = [f"q{n:03}" for n in range(n_queries)]
     return World(
         lengths,
         chunks,
         {q: [_place(random, lengths, 9) for _ in range(random.randint(1, 4))] for q in queries},
-        {q: random.choices(chunks, k=random.choice([0, 1, 2, 3, 5, 8, 16])) for q in queries},
+        {q: random.choices(chunks, k=random.choice([0, 1, 2, 3, 5, 8, 16, 24])) for q in queries},
         {q: random.choice([None, "east", "west"]) for q in queries},
         depth=16,
     )

@@ -36,7 +36,7 @@ NEEDS_CHUNKS = (
 )
 """What takes every chunk of the chunker to know."""
 _PLACES = "places"
-"""Stands for the chunker where the only chunks known are those ranked."""
+"""Stands for the chunker's name where no chunk table gives one."""
 
 
 @dataclass(frozen=True)
@@ -92,7 +92,7 @@ def measure(
         found["headroom"] = _without(found["headroom"], "bound", ["chunks"])
         return Measured(found, dict.fromkeys(NEEDS_CHUNKS, NO_CHUNKS))
     labels = failure_labels(*given, **named)
-    chunker = chunks["chunker"][0].as_py()
+    chunker = next(iter(pc.unique(chunks["chunker"]).to_pylist()), _PLACES)
     found |= {
         "span_states": _with_stages(found["span_states"], given, ks),
         "failure_labels": labels,
