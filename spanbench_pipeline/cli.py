@@ -39,6 +39,11 @@ held against an accepted run:
   spanbench accept my_contracts    the stored run is the one to stand by
   spanbench gate my_contracts      after a change and a run: pass, or what regressed
 
+with other tools:
+  spanbench score --rankings FILE --corpus NAME    anybody's rankings, measured as our own
+  spanbench export my_contracts --to DIR           TREC, BEIR, LegalBench-RAG, Parquet, JSON lines
+  spanbench calibrate              what the measures were held to, and how far they are off
+
 exit codes: 0 done, 1 a check failed, 2 wrong input or configuration, 3 should not happen
 (130 interrupted)
 """
@@ -176,6 +181,39 @@ def _gate(where: Project, parsed: argparse.Namespace) -> int:
     return code
 
 
+def _export(where: Project, parsed: argparse.Namespace) -> int:
+    from spanbench_pipeline.commands.export import export
+
+    print(export(where, parsed.corpus, parsed.to, parsed.format or ()))
+    return DONE
+
+
+def _score(where: Project, parsed: argparse.Namespace) -> int:
+    from spanbench_pipeline.commands.score import Asked, score
+
+    asked = Asked(
+        rankings=parsed.rankings,
+        corpus=parsed.corpus,
+        chunks=parsed.chunks,
+        chunker=parsed.chunker,
+        name=parsed.name,
+        subsets=parsed.subset or (),
+        order=parsed.order,
+        kind=parsed.rankings_format,
+    )
+    shown, code = score(where, asked, parsed.format)
+    print(shown)
+    return code
+
+
+def _calibrate(where: Project, parsed: argparse.Namespace) -> int:
+    from spanbench_pipeline.commands.calibrate import calibrate
+
+    shown, agrees = calibrate(where, parsed.cases, parsed.seed, parsed.format)
+    print(shown)
+    return DONE if agrees else CHECK_FAILED
+
+
 def _ui(where: Project, parsed: argparse.Namespace) -> int:
     from spanbench_pipeline.commands.ui import ui
 
@@ -217,6 +255,9 @@ def _parser() -> argparse.ArgumentParser:
     _add_adapt(commands)
     _add_accept(commands)
     _add_gate(commands)
+    _add_export(commands)
+    _add_score(commands)
+    _add_calibrate(commands)
     _add_ui(commands)
     _add_serve(commands)
     _add_alerts(commands)
@@ -384,6 +425,70 @@ def _add_gate(commands: Commands[argparse.ArgumentParser]) -> None:
         "  spanbench run cuad; spanbench gate cuad --format json > gate.json",
     )
     parser.add_argument("corpus", nargs="?", default="sample", help="default: sample")
+    parser.add_argument("--format", choices=("text", "json"), default="text")
+
+
+def _add_export(commands: Commands[argparse.ArgumentParser]) -> None:
+    parser = _command(
+        commands,
+        "export",
+        _export,
+        "write a corpus's stored results in the formats of other tools (docs/scoring.md)",
+        "  spanbench export cuad --to exported\n"
+        "  spanbench export cuad --to runs --format trec jsonl",
+    )
+    parser.add_argument("corpus", nargs="?", default="sample", help="default: sample")
+    parser.add_argument("--to", type=Path, required=True, metavar="DIR", help="new or empty")
+    parser.add_argument(
+        "--format",
+        nargs="+",
+        choices=("trec", "beir", "legalbenchrag", "parquet", "jsonl", "directory"),
+        help="default: all but directory, which is the eval set as adapt takes it",
+    )
+
+
+def _add_score(commands: Commands[argparse.ArgumentParser]) -> None:
+    parser = _command(
+        commands,
+        "score",
+        _score,
+        "measure anybody's rankings as our own are (docs/scoring.md)",
+        "  spanbench score --rankings mine.jsonl --corpus cuad\n"
+        "  spanbench score --rankings mine.run --corpus cuad --chunker clause --name mine\n"
+        "  spanbench score --rankings results.json --corpus legalbench_mini --format json",
+    )
+    parser.add_argument("--rankings", type=Path, required=True, metavar="FILE")
+    parser.add_argument("--corpus", required=True, metavar="NAME")
+    parser.add_argument(
+        "--chunks", type=Path, metavar="FILE", help="every chunk: JSON lines or Parquet"
+    )
+    parser.add_argument("--chunker", metavar="NAME", help="or a chunker of the corpus")
+    parser.add_argument("--name", metavar="CONFIG", help="default: the file's name")
+    parser.add_argument("--subset", nargs="+", metavar="PART", help="of a pooled corpus, these")
+    parser.add_argument(
+        "--order",
+        choices=("given", "score"),
+        help="what orders a list whose scores rise; without it such a list is refused",
+    )
+    parser.add_argument(
+        "--rankings-format",
+        choices=("jsonl", "trec", "legalbenchrag", "parquet"),
+        help="default: told by the content",
+    )
+    parser.add_argument("--format", choices=("text", "json"), default="text")
+
+
+def _add_calibrate(commands: Commands[argparse.ArgumentParser]) -> None:
+    parser = _command(
+        commands,
+        "calibrate",
+        _calibrate,
+        "hold the measures to hand-made cases, brute force, formulas and another library; exits "
+        "with 1 where they disagree (docs/calibration.md)",
+        "  spanbench calibrate\n  spanbench calibrate --cases 20000 --seed 7",
+    )
+    parser.add_argument("--cases", type=int, default=3000, metavar="N", help="default: 3000")
+    parser.add_argument("--seed", type=int, default=0, metavar="N", help="default: 0")
     parser.add_argument("--format", choices=("text", "json"), default="text")
 
 

@@ -11,7 +11,7 @@ from spanbench_pipeline import project as projects
 from spanbench_pipeline import terminal, warehouse
 from spanbench_pipeline.errors import InputError
 from spanbench_pipeline.experiment import Experiment
-from spanbench_pipeline.measures import METRICS
+from spanbench_pipeline.measures import PRINTED
 from spanbench_pipeline.measures.aggregate import MACRO
 from spanbench_pipeline.measures.regression import CHUNK_COUNTING
 from spanbench_pipeline.project import Project
@@ -33,7 +33,7 @@ Mean = tuple[Any, ...]
 
 
 def show(project: Project, experiment: Experiment) -> str:
-    """Every configuration with its six metrics, in the experiment's order.
+    """Every configuration with the metrics of ``PRINTED``, in the experiment's order.
 
     A corpus of several parts has a further table: what the paper scores, part by part.
     """
@@ -58,9 +58,9 @@ def show(project: Project, experiment: Experiment) -> str:
         if states[config.name] != warehouse.MEASURED:
             rows.append([config.name, counts[config.chunker], states[config.name]])
             continue
-        found = [means[(config.name, None, metric, k)] for metric, k in METRICS]
+        found = [means[(config.name, None, metric, k)] for metric, k in PRINTED]
         rows.append([config.name, counts[config.chunker], *(_figure(v) for v in found)])
-    head = ["configuration", "chunks", *(m if k is None else f"{m}@{k}" for m, k in METRICS)]
+    head = ["configuration", "chunks", *(m if k is None else f"{m}@{k}" for m, k in PRINTED)]
     title = f"corpus {experiment.corpus}: {experiment.description}"
     shown = f"{title}\n{terminal.table(head, rows, right=range(1, len(head)))}"
     return "\n\n".join(

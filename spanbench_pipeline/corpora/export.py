@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 import json
-import os
-import shutil
 from collections import defaultdict
 from pathlib import Path
 from typing import Any
 
+from spanbench_pipeline import folders
 from spanbench_pipeline.corpora.extract import extract
 from spanbench_pipeline.errors import InputError
 from spanbench_pipeline.evalset import EvalSet
@@ -27,19 +26,12 @@ def write(evalset: EvalSet, folder: Path) -> None:
     ``folder`` holds something already, a doc_id cannot be a file's name, or a query is not about
     one document or belongs to a subset, which a line of queries cannot say.
     """
-    if folder.exists() and (not folder.is_dir() or any(folder.iterdir())):
-        raise InputError(
-            f"{folder}: there is something already; give a folder that is new or empty"
-        )
-    contents = _contents(evalset)
-    staged = folder.with_name(f".{folder.name}.{os.getpid()}.tmp")
-    try:
-        (staged / DOCUMENTS).mkdir(parents=True)
-        for name, data in contents.items():
-            (staged / name).write_bytes(data)
-        staged.replace(folder)
-    finally:
-        shutil.rmtree(staged, ignore_errors=True)
+    folders.write_new(folder, files(evalset))
+
+
+def files(evalset: EvalSet) -> list[tuple[str, list[bytes]]]:
+    """Every file of the folder, as ``folders`` takes them; InputError as :func:`write` says."""
+    return [(name, [data]) for name, data in _contents(evalset).items()]
 
 
 def _contents(evalset: EvalSet) -> dict[str, bytes]:

@@ -7,12 +7,15 @@ below are one for every corpus and configuration; they are never tuned.
 from __future__ import annotations
 
 TOP = 5
-"""How many chunks a reader is given: the depth of every metric but recall and mrr."""
+"""How many chunks a reader is given: the depth of every metric but recall, mrr and ndcg."""
 
 RECALL_DEPTH = 10
 """The depth of recall."""
 
-METRICS: tuple[tuple[str, int | None], ...] = (
+NDCG_DEPTH = 10
+"""The depth of ndcg."""
+
+PRINTED: tuple[tuple[str, int | None], ...] = (
     ("precision", TOP),
     ("recall", RECALL_DEPTH),
     ("mrr", None),
@@ -20,7 +23,14 @@ METRICS: tuple[tuple[str, int | None], ...] = (
     ("span_recall", TOP),
     ("complete_grounding", TOP),
 )
+"""The metrics of the results table that a terminal shows, each with its depth or None: those of the
+published figures."""
+
+METRICS: tuple[tuple[str, int | None], ...] = (*PRINTED, ("ndcg", NDCG_DEPTH))
 """Each metric with its depth; None where it has none."""
+
+MAY_BE_UNDEFINED = ("recall", "ndcg")
+"""The metrics that are undefined, null, where the corpus has no relevant chunk for a query."""
 
 KS = (1, 2, 4, 8, 16, 32, 64)
 """The depths of the metrics that count characters; one past an experiment's depth is left out."""

@@ -54,6 +54,9 @@ def failure_labels(
 
     A rank is null where the chunk is not in the ranking.
     """
+    # Evidence lists spans and pieces in stored order, whatever order came in.
+    gold_spans = gold_spans.sort_by([("query_id", "ascending"), ("span_no", "ascending")])
+    chunks = chunks.sort_by([("doc_id", "ascending"), ("chunk_no", "ascending")])
     relevance = judge(queries, gold_spans, chunks)
     case = _case(read_lists(rankings, relevance), relevance)
     label_of = _labels(case)

@@ -18,7 +18,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from spanbench_pipeline import spans
-from spanbench_pipeline.measures import CHAR_METRICS, KS, METRICS
+from spanbench_pipeline.measures import CHAR_METRICS, KS, MAY_BE_UNDEFINED, METRICS
 
 Rows = list[dict[str, Any]]
 Cell = tuple[Any, ...]
@@ -140,7 +140,7 @@ def missing_metrics(
     depth: int | None = None,
     also: tuple[tuple[str, int | None], ...] = (),
 ) -> Rows:
-    """Queries without a metric, metrics of no query, and nulls, which recall alone may have.
+    """Queries without a metric, metrics of no query, and nulls, but for ``MAY_BE_UNDEFINED``.
 
     With the ``depth`` of the lists, the metrics that count characters must be there too, at every k
     of ``KS`` up to it, and no other metric may. ``also`` are metrics, with their depth, that this
@@ -154,7 +154,7 @@ def missing_metrics(
     nulls: Rows = []
     for row in query_metrics.select(["metric", "k", "query_id", "value"]).to_pylist():
         has.setdefault((row["metric"], row["k"]), set()).add(row["query_id"])
-        if row["value"] is None and row["metric"] != "recall":
+        if row["value"] is None and row["metric"] not in MAY_BE_UNDEFINED:
             nulls.append(row)
     return nulls + [
         {"metric": metric, "k": k, "query_id": query}

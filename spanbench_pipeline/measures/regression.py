@@ -16,7 +16,7 @@ from spanbench_pipeline.measures.relevance import require_one
 from spanbench_pipeline.measures.significance import Change, change
 
 COMPARABLE = "comparable"
-CHUNK_COUNTING = ("precision", "recall", "mrr")
+CHUNK_COUNTING = ("precision", "recall", "mrr", "ndcg")
 """Metrics that count chunks: another chunker or encoder makes another measure of them."""
 NO_QUALITY = ("chars_retrieved",)
 """Metrics of which neither more nor less is better: they change, and no more is said."""

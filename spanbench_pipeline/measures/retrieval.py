@@ -1,8 +1,8 @@
-"""The six retrieval metrics, query by query.
+"""The seven retrieval metrics, query by query.
 
 Each function gives one metric for q queries, shape (q,), NaN where it is undefined. None of them
-is comparable across chunkers but the three that count characters of gold spans: precision and
-recall count chunks, and a chunker decides how many there are.
+is comparable across chunkers but the three that count characters of gold spans: precision, recall,
+mrr and ndcg count chunks, and a chunker decides how many there are.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ import numpy.typing as npt
 import pyarrow as pa
 
 from spanbench_pipeline import tables
-from spanbench_pipeline.measures import RECALL_DEPTH, TOP
+from spanbench_pipeline.measures import NDCG_DEPTH, RECALL_DEPTH, TOP
 from spanbench_pipeline.measures.rankings import Lists, covered_chars, read_lists
 from spanbench_pipeline.measures.relevance import Bools, Ints, Relevance, judge
 
@@ -28,7 +28,7 @@ def query_metrics(
     corpus: str,
     config: str,
 ) -> pa.Table:
-    """The table ``query_metrics`` of one configuration: six rows a query, empty rankings included.
+    """The table ``query_metrics`` of one configuration: seven rows a query, empty lists included.
 
     ``rankings`` is one configuration's; a list that repeats a chunk keeps its first occurrence and
     closes up. Raises InputError where tables do not fit together (see relevance and rankings).
@@ -43,6 +43,7 @@ def query_metrics(
         ("span_coverage", TOP): span_coverage(covered, relevance),
         ("span_recall", TOP): span_recall(covered, relevance),
         ("complete_grounding", TOP): complete_grounding(covered, relevance),
+        ("ndcg", NDCG_DEPTH): ndcg(lists, relevance, NDCG_DEPTH),
     }
     n = len(relevance.query_ids)
     parts = [
@@ -116,6 +117,23 @@ def reciprocal_rank(lists: Lists, relevance: Relevance) -> Reals:
     query, first = np.unique(lists.query[lists.relevant], return_index=True)
     value[query] = 1 / lists.rank[lists.relevant][first]
     return value
+
+
+def ndcg(lists: Lists, relevance: Relevance, k: int) -> Reals:
+    """Discounted gain of the first k, divided by that of the best possible order of all chunks.
+
+    The gain of a relevant chunk at rank r is 1 / log2(r + 1), of any other 0: relevance is binary.
+    The best order has as many of the corpus's relevant chunks first as k holds. Empty list: 0. No
+    relevant chunk in the corpus: undefined. Ranks are the list's, so that there are no ties.
+    """
+    gain = 1 / np.log2(np.arange(2, k + 2))
+    hit = lists.relevant & (lists.rank <= k)
+    found = np.zeros(len(relevance.query_ids))
+    np.add.at(found, lists.query[hit], gain[lists.rank[hit] - 1])
+    best = np.concatenate(([0.0], np.cumsum(gain)))[np.minimum(relevance.relevant_counts, k)]
+    share = np.full(len(found), np.nan)
+    np.divide(found, best, out=share, where=best > 0)
+    return share
 
 
 def span_coverage(covered: Ints, relevance: Relevance) -> Reals:

@@ -19,6 +19,9 @@ METRICS: dict[str, str] = {
     "with at least half of their characters inside the top 5.",
     "complete_grounding@5": "whether the whole answer is shown: 1 if every gold span of the query "
     "has at least half of its characters inside the top 5, else 0. A query fails when it is 0.",
+    "ndcg@10": "how early all relevant chunks come: the sum of 1 / log2(rank + 1) over those in "
+    "the top 10, divided by that of the best possible order. Undefined, and left out, where there "
+    "is none.",
 }
 """Each metric in the order of the tables, in a line; each is the mean over the queries."""
 

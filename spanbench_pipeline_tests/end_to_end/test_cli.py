@@ -136,7 +136,7 @@ def test_formats_hold_the_same_rows(home: Path, capsysbinary, tmp_path: Path):
 def test_the_duckdb_file_holds_the_same_views(home: Path):
     with duckdb.connect(str(home / "spanbench.duckdb"), read_only=True) as connection:
         count = connection.execute("SELECT count(*) FROM query_metrics").fetchall()
-    assert count == [(2 * 3 * 6,)]
+    assert count == [(2 * 3 * 7,)]
 
 
 def test_wrong_sql_is_wrong_input(home: Path, capsys: pytest.CaptureFixture[str]):

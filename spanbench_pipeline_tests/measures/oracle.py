@@ -5,6 +5,7 @@ It shares no code with the package, and it is as slow as it looks.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 
 from spanbench_pipeline_tests.measures.cases import Case, Place
@@ -70,7 +71,14 @@ def metrics(case: Case, query: str) -> dict[tuple[str, int | None], float | None
         ("span_coverage", 5): sum(covered(case, query, p) for p in spans) / gold_chars,
         ("span_recall", 5): reached / len(spans),
         ("complete_grounding", 5): 1 if reached == len(spans) else 0,
+        ("ndcg", 10): ndcg([r for r in ranks if r <= 10], len(good)),
     }
+
+
+def ndcg(ranks: Sequence[int], n_relevant: int) -> float | None:
+    """By the definition; equal to any other sum of the same but for the last bits."""
+    best = sum(1 / math.log2(rank + 1) for rank in range(1, min(n_relevant, 10) + 1))
+    return sum(1 / math.log2(rank + 1) for rank in ranks) / best if best else None
 
 
 def label(case: Case, query: str) -> str | None:

@@ -178,7 +178,7 @@ def test_means_over_a_corpus_equal_the_oracle(case: Case) -> None:
         for row in found.to_pylist()
         if row["subset"] is None
     }
-    assert len(whole) == 6
+    assert len(whole) == 7
     for key, (value, n) in whole.items():
         values = [oracle.metrics(case, q)[key] for q in case.gold]
         defined = [v for v in values if v is not None]

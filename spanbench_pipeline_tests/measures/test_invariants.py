@@ -178,7 +178,7 @@ def test_missing_metrics() -> None:
     lost = {"metric": "complete_grounding", "k": 5, "query_id": "q1"}
     assert invariants.missing_metrics(wrong, QUERIES) == [lost]
     nothing = invariants.missing_metrics(SCORED.slice(0, 0), QUERIES)
-    assert len(nothing) == 6 * QUERIES.num_rows
+    assert len(nothing) == 7 * QUERIES.num_rows
     undefined = invariants.missing_metrics(changed(SCORED, setting(0, value=None)), QUERIES)
     assert [row["metric"] for row in undefined] == ["complete_grounding"]
 

@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import json
+import math
 from dataclasses import replace
 from typing import Any
 
@@ -47,6 +48,7 @@ def test_a_line_a_query_with_all_that_decides_its_figures() -> None:
         "filters": {},
         "metrics": {
             "complete_grounding@5": 1.0,
+            "ndcg@10": pytest.approx(1 / (1 + 1 / math.log2(3))),
             "mrr": 1.0,
             "precision@5": 0.2,
             "recall@10": 0.5,

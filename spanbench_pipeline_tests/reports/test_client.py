@@ -52,6 +52,7 @@ def test_where_retrieval_stands() -> None:
         ["span_coverage@5", "0.444"],
         ["span_recall@5", "0.500"],
         ["complete_grounding@5", "0.333"],
+        ["ndcg@10", "0.538"],
     ]
     assert "halves + rerank not measured: no weights of <r|r>." in found.of("p")
 

@@ -1,0 +1,223 @@
+"""``spanbench score``: anybody's rankings, with the measures that our own configurations get."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from spanbench_pipeline import chunkers, folders, terminal, warehouse
+from spanbench_pipeline.assets import graph as graphs
+from spanbench_pipeline.commands.baseline import require_fresh
+from spanbench_pipeline.commands.results import near
+from spanbench_pipeline.commands.run import find
+from spanbench_pipeline.corpora import source
+from spanbench_pipeline.errors import InputError
+from spanbench_pipeline.evalset import EvalSet
+from spanbench_pipeline.experiment import SLUG, Experiment, nearest, slug
+from spanbench_pipeline.measures import CHAR_METRICS
+from spanbench_pipeline.measures.fingerprints import table_hash
+from spanbench_pipeline.project import Project
+from spanbench_pipeline.scoring import chunk_file, rankings_file, shown
+from spanbench_pipeline.scoring.files import files
+from spanbench_pipeline.scoring.measured import measure
+from spanbench_pipeline.scoring.report import Scored, notes
+from spanbench_pipeline.scoring.taken import take
+
+SCORED, WRONG = 0, 2
+EVAL_SET = ("documents", "queries", "gold_spans")
+
+
+@dataclass(frozen=True)
+class Asked:
+    """What a person asks to be scored, and how."""
+
+    rankings: Path
+    corpus: str
+    chunks: Path | None = None
+    chunker: str | None = None
+    name: str | None = None
+    subsets: Sequence[str] = ()
+    order: str | None = None
+    kind: str | None = None
+
+
+def score(project: Project, asked: Asked, shape: str) -> tuple[str, int]:
+    """What to print, and the exit code: 0, or 2 for wrong input, which JSON says as well.
+
+    Tables, reports and a line a query go to ``scored/<corpus>/<name>/`` of the home, in the place
+    of what an earlier call left there. Raises InputError, with nothing written, for wrong input.
+    """
+    try:
+        scored, folder = _score(project, asked)
+    except InputError as error:
+        if shape != "json":
+            raise
+        found = {"corpus": asked.corpus, "result": "error", "exit_code": WRONG}
+        return json.dumps(found | {"message": str(error)}, ensure_ascii=False, indent=1), WRONG
+    folders.replace(folder, files(scored))
+    return (_json if shape == "json" else _text)(scored, folder), SCORED
+
+
+def _score(project: Project, asked: Asked) -> tuple[Scored, Path]:
+    name = asked.name or asked.rankings.stem
+    if not SLUG.fullmatch(slug(name)):
+        raise InputError(f"score: name {name!r} has no letter or digit; give one with --name")
+    if asked.chunks is not None and asked.chunker is not None:
+        raise InputError("score: give --chunks FILE or --chunker NAME, one of the two")
+    experiment = find(graphs.build(project), asked.corpus)
+    whole, origin = _eval_set(project, experiment)
+    evalset = _part(whole, asked.subsets, asked.corpus)
+    chunks, cut = _chunks(project, experiment, whole.documents, asked)
+    lists, kind = rankings_file.read(asked.rankings, evalset, chunks, asked.kind, asked.name)
+    named = {"corpus": asked.corpus, "config": name}
+    where = str(asked.rankings)
+    taken = take(lists, evalset, chunks, where=where, order=asked.order, **named)
+    measured = measure(taken.rankings, evalset, chunks, depth=experiment.depth, **named)
+    provenance = {
+        "file": asked.rankings.name,
+        "format": kind,
+        "sha256 of the file": warehouse.file_sha256(asked.rankings),
+        "order": asked.order or "as given, which the scores must not contradict",
+        "eval set": origin,
+        **({"parts": ", ".join(asked.subsets)} if asked.subsets else {}),
+        **({"chunks from": cut} if chunks is not None else {}),
+        **{f"hash of {t}": table_hash(t, getattr(evalset, t)) for t in EVAL_SET},
+        **({"hash of chunks": table_hash("chunks", chunks)} if chunks is not None else {}),
+    }
+    n_chunks = None if chunks is None else chunks.num_rows
+    scored = Scored(
+        asked.corpus, name, experiment.depth, evalset, taken, measured, n_chunks, provenance
+    )
+    return scored, project.home / "scored" / asked.corpus / slug(name)
+
+
+def _eval_set(project: Project, experiment: Experiment) -> tuple[EvalSet, str]:
+    """The eval set as the corpus's run stored it, else read from its source; and which it was."""
+    paths = {t: project.parquet / experiment.corpus / f"{t}.parquet" for t in EVAL_SET}
+    if not all(path.is_file() for path in paths.values()):
+        return source.load(experiment, project), "read from its source: the corpus was never run"
+    if project.dagster.is_dir():
+        require_fresh(
+            project, experiment.corpus, [(experiment.corpus, t) for t in EVAL_SET], "score"
+        )
+    stored = {name: warehouse.read(path, name).table for name, path in paths.items()}
+    return EvalSet(**stored), "as the corpus's last run stored it"
+
+
+def _part(evalset: EvalSet, subsets: Sequence[str], corpus: str) -> EvalSet:
+    """The queries of the named parts, over all documents; no name: all."""
+    if not subsets:
+        return evalset
+    parts = sorted({s for s in evalset.queries["subset"].to_pylist() if s is not None})
+    for subset in subsets:
+        if subset not in parts:
+            raise InputError(f"corpus {corpus} has no part {subset!r}{nearest(subset, parts)}")
+    kept = evalset.queries.filter(pc.is_in(evalset.queries["subset"], pa.array(subsets)))
+    of_kept = pc.is_in(evalset.gold_spans["query_id"], kept["query_id"].combine_chunks())
+    return EvalSet(evalset.documents, kept, evalset.gold_spans.filter(of_kept))
+
+
+def _chunks(
+    project: Project, experiment: Experiment, documents: pa.Table, asked: Asked
+) -> tuple[pa.Table | None, str]:
+    """The chunk table, if any is known, and where it is from."""
+    corpus = experiment.corpus
+    if asked.chunks is not None:
+        return chunk_file.read(asked.chunks, documents, corpus=corpus), asked.chunks.name
+    if asked.chunker is None:
+        return None, ""
+    if asked.chunker not in experiment.chunkers:
+        hint = nearest(asked.chunker, experiment.chunkers)
+        raise InputError(f"corpus {corpus} has no chunker {asked.chunker!r}{hint}")
+    chunker = chunkers.load(experiment.chunkers[asked.chunker], experiment.path)
+    made = chunkers.chunk_documents(corpus, documents, chunker)
+    return made, f"the chunker {asked.chunker}, anew"
+
+
+def _text(scored: Scored, folder: Path) -> str:
+    parts = [
+        _table(scored),
+        _characters(scored),
+        _labels(scored),
+        *(f"note: {note}" for note in notes(scored)),
+    ]
+    if scored.measured.not_measured:
+        reasons: dict[str, list[str]] = {}
+        for what, why in scored.measured.not_measured.items():
+            reasons.setdefault(why, []).append(what)
+        parts.append("\n".join(f"{why}: {', '.join(what)}" for why, what in reasons.items()))
+    parts.append(f"report  {near(folder / 'report.html')}\ntables  {near(folder)}")
+    return "\n\n".join(parts)
+
+
+def _table(scored: Scored) -> str:
+    """The results table that ``run`` prints, with a row a part where the corpus has parts."""
+    names = shown.printed()
+    chunks = "" if scored.n_chunks is None else f"{scored.n_chunks:,}"
+    rows = []
+    for part, values in shown.means(scored.measured).items():
+        label = scored.config if part is None else f"  {part}"
+        cells = [_cell(values, name) for name in names]
+        rows.append([label, chunks, *cells])
+    head = ["configuration", "chunks", *names]
+    title = f"corpus {scored.corpus}: {scored.provenance['file']}, rankings from elsewhere"
+    return f"{title}\n{terminal.table(head, rows, right=range(1, len(head)))}"
+
+
+def _cell(values: dict[str, Any], name: str) -> str:
+    if name not in values:
+        return "not measured"
+    return "undefined" if values[name] is None else f"{values[name]:.3f}"
+
+
+def _characters(scored: Scored) -> str:
+    rows = [
+        [str(k), f"{values[0]:,.0f}", *(f"{value:.3f}" for value in values[1:])]
+        for k, values in shown.characters(scored.measured)
+    ]
+    return terminal.table(["k", *CHAR_METRICS], rows, right=range(len(CHAR_METRICS) + 1))
+
+
+def _labels(scored: Scored) -> str:
+    k = shown.label_k(scored.measured)
+    counts = shown.label_counts(scored.measured, k)
+    lines = [f"labels at k = {k}: " + ", ".join(f"{n} {label}" for label, n in counts.items())]
+    failures = shown.failure_counts(scored.measured)
+    if failures is not None:
+        named = ", ".join(f"{n} {label}" for label, n in failures.items())
+        lines.append(f"failing queries: {named or 'none'}")
+    return "\n".join(lines)
+
+
+def _json(scored: Scored, folder: Path) -> str:
+    k = shown.label_k(scored.measured)
+    found = {
+        "corpus": scored.corpus,
+        "config": scored.config,
+        "result": "scored",
+        "exit_code": SCORED,
+        "depth": scored.depth,
+        "n_queries": scored.evalset.queries.num_rows,
+        "n_lists": scored.taken.n_lists,
+        "missing_queries": list(scored.taken.missing),
+        "repeated_places": scored.taken.repeats,
+        "notes": notes(scored),
+        "not_measured": dict(scored.measured.not_measured),
+        "metrics": [
+            {key: row[key] for key in ("subset", "metric", "k", "value", "n_queries")}
+            for row in scored.measured.tables["config_metrics"].to_pylist()
+        ],
+        "labels": {"k": k, "queries": shown.label_counts(scored.measured, k)},
+        "states": {"k": k, "gold_spans": shown.state_counts(scored.measured, k)},
+        "failure_labels": shown.failure_counts(scored.measured),
+        "headroom": {"k": k, "bounds": shown.bounds(scored.measured, k)},
+        "provenance": dict(scored.provenance),
+        "files": near(folder),
+    }
+    return json.dumps(found, ensure_ascii=False, indent=1, allow_nan=False)

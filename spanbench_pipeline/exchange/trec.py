@@ -1,0 +1,115 @@
+"""TREC runs and relevance judgements (qrels): white space parts the columns, ids are one word.
+
+A run's line is ``query Q0 chunk rank score tag``, a judgement's ``query 0 chunk relevance``. Tools
+order a run by its score alone and break ties each in its own way, so the score that is written
+falls by one from rank to rank: whatever reads the file has our order. Our own scores stand in
+Parquet and in JSON lines.
+"""
+
+from __future__ import annotations
+
+import itertools
+import math
+from collections import defaultdict
+from collections.abc import Callable, Iterator
+
+import pyarrow as pa
+
+from spanbench_pipeline.errors import InputError
+from spanbench_pipeline.exchange import Entry, GivenList
+from spanbench_pipeline.exchange.ids import encode
+from spanbench_pipeline.measures.rankings import deduplicate
+from spanbench_pipeline.measures.relevance import judge
+
+
+def run(rankings: pa.Table, tag: str) -> Iterator[bytes]:
+    """One configuration's rankings, a line a ranked chunk; a chunk's repeats are left out.
+
+    A query with an empty list has no line: the format has no way to say it.
+    """
+    ranked = deduplicate(rankings).select(["query_id", "chunk_id", "rank"]).to_pylist()
+    deepest = max((row["rank"] for row in ranked), default=0)
+    for row in ranked:
+        query, chunk = encode(row["query_id"]), encode(row["chunk_id"])
+        score = deepest + 1 - row["rank"]
+        yield f"{query} Q0 {chunk} {row['rank']} {score} {encode(tag)}\n".encode()
+
+
+def qrels(queries: pa.Table, gold_spans: pa.Table, chunks: pa.Table) -> Iterator[bytes]:
+    """Every relevant chunk of every query: one that shares a character with its gold.
+
+    A query without any has no line.
+    """
+    for query, chunk in judgements(queries, gold_spans, chunks):
+        yield f"{encode(query)} 0 {encode(chunk)} 1\n".encode()
+
+
+def judgements(
+    queries: pa.Table, gold_spans: pa.Table, chunks: pa.Table
+) -> Iterator[tuple[str, str]]:
+    """(query id, chunk id) of every relevant chunk, sorted by query, then in chunk order."""
+    relevance = judge(queries, gold_spans, chunks)
+    return zip(
+        relevance.query_ids.take(relevance.pair_query).to_pylist(),
+        relevance.chunk_ids.take(relevance.pair_chunk).to_pylist(),
+        strict=True,
+    )
+
+
+Decode = Callable[[list[str], str], dict[str, str]]
+"""(ids, what they are) -> the known id that each stands for"""
+
+
+def read_run(text: str, where: str, decode: Decode) -> list[GivenList]:
+    """The lists of a run, each by rank; lines may stand in any order.
+
+    Raises InputError naming file and line for a line without six columns, a rank that is no whole
+    number or is given twice, and a score that is no number.
+    """
+    of_query: dict[str, list[tuple[int, Entry]]] = defaultdict(list)
+    for number, line in enumerate(text.removeprefix("\ufeff").split("\n"), 1):
+        if line.strip():
+            query, rank, entry = _line(line, f"{where} line {number}", number)
+            of_query[query].append((rank, entry))
+    queries = decode(list(of_query), "query")
+    pieces = [str(entry.chunk_id) for entries in of_query.values() for _, entry in entries]
+    chunks = decode(pieces, "chunk") if pieces else {}
+    found = []
+    for query, ranked in of_query.items():
+        ranked.sort(key=lambda item: item[0])
+        _check_ranks(ranked, query, where)
+        entries = (Entry(e.at, chunk_id=chunks[str(e.chunk_id)], score=e.score) for _, e in ranked)
+        found.append(GivenList(queries[query], tuple(entries), where, "line"))
+    return found
+
+
+def _line(line: str, where: str, number: int) -> tuple[str, int, Entry]:
+    columns = line.split()
+    if len(columns) != 6:
+        raise InputError(
+            f"{where}: {len(columns)} columns, not the six of a TREC run (query Q0 chunk rank "
+            "score tag); an id that holds white space must be percent-encoded"
+        )
+    query, _, chunk, rank, score, _ = columns
+    if not rank.isascii() or not rank.removeprefix("-").isdigit():
+        raise InputError(f"{where}: rank {rank!r} is no whole number")
+    return query, int(rank), Entry(number, chunk_id=chunk, score=_score(score, where))
+
+
+def _score(text: str, where: str) -> float:
+    try:
+        score = float(text)
+    except ValueError:
+        score = math.nan
+    if not math.isfinite(score):
+        raise InputError(f"{where}: score {text!r} is no number that could order anything")
+    return score
+
+
+def _check_ranks(ranked: list[tuple[int, Entry]], query: str, where: str) -> None:
+    for (rank, one), (other, two) in itertools.pairwise(ranked):
+        if rank == other:
+            raise InputError(
+                f"{where}: query {query}: rank {rank} is given twice, in lines {one.at} and "
+                f"{two.at}; number the ranks of each query, from 1"
+            )

@@ -1,0 +1,50 @@
+"""The files of a scored ranking: tables, reports, and a line a query."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+from spanbench_pipeline import tables
+from spanbench_pipeline.exchange import lines
+from spanbench_pipeline.folders import Files
+from spanbench_pipeline.measures.rankings import deduplicate
+from spanbench_pipeline.reports import html, markdown
+from spanbench_pipeline.scoring.report import Scored, report
+
+
+def files(scored: Scored) -> Files:
+    """``<table>.parquet`` for every table that was measured, ``report.md`` and ``.html``,
+    ``queries.jsonl`` and, where they were measured, ``labels.jsonl``.
+    """
+    made = report(scored)
+    measured = scored.measured.tables
+    yield "report.md", [markdown.render(made).encode()]
+    yield "report.html", [html.render(made).encode()]
+    yield (
+        "queries.jsonl",
+        lines.write(
+            deduplicate(measured["rankings"]), scored.evalset.queries, measured["query_metrics"]
+        ),
+    )
+    if "failure_labels" in measured:
+        yield "labels.jsonl", _labels(measured["failure_labels"])
+    for name, table in measured.items():
+        yield f"{name}.parquet", [parquet(name, table)]
+
+
+def parquet(name: str, table: pa.Table) -> bytes:
+    """A declared table as the bytes of a Parquet file."""
+    sink = pa.BufferOutputStream()
+    pq.write_table(tables.conform(name, table), sink, compression="zstd")
+    content: bytes = sink.getvalue().to_pybytes()
+    return content
+
+
+def _labels(failure_labels: pa.Table) -> Iterator[bytes]:
+    for row in failure_labels.to_pylist():
+        evidence = {"evidence": json.loads(row["evidence"])}
+        yield lines.line(row | evidence)

@@ -1,0 +1,131 @@
+"""Every measure of a ranking from elsewhere: what needs all chunks only where they are known."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from spanbench_pipeline import tables
+from spanbench_pipeline.evalset import EvalSet
+from spanbench_pipeline.measures import LABEL_KS, MAY_BE_UNDEFINED, METRICS
+from spanbench_pipeline.measures.aggregate import clause_type_metrics, config_metrics
+from spanbench_pipeline.measures.characters import character_metrics
+from spanbench_pipeline.measures.chunk_stats import chunk_stats
+from spanbench_pipeline.measures.failure_labels import failure_labels
+from spanbench_pipeline.measures.forensics import forensic_labels, span_states
+from spanbench_pipeline.measures.headroom import headroom
+from spanbench_pipeline.measures.label_cross import label_cross
+from spanbench_pipeline.measures.rankings import deduplicate
+from spanbench_pipeline.measures.retrieval import query_metrics, span_outcomes
+from spanbench_pipeline.measures.stages import lost_stages, stages_of
+
+NO_CHUNKS = "not measured: no chunk table"
+STAGES = stages_of(routing=False, fusion=False, reranker=False)
+"""The stages that a ranking from elsewhere has: nothing is known of what made it."""
+NEEDS_CHUNKS = (
+    *(f"{metric}@{k}" for metric, k in METRICS if metric in MAY_BE_UNDEFINED),
+    "severed",
+    "failure labels",
+    "CBF among the forensic labels",
+    "lost_stage",
+    "headroom, bound chunks",
+    "chunk statistics",
+)
+"""What takes every chunk of the chunker to know."""
+_PLACES = "places"
+"""Stands for the chunker's name where no chunk table gives one."""
+
+
+@dataclass(frozen=True)
+class Measured:
+    """Everything that was measured of one configuration, by name of its declared table."""
+
+    tables: Mapping[str, pa.Table]
+    not_measured: Mapping[str, str]
+    """What was not, and why."""
+
+
+def measure(
+    rankings: pa.Table,
+    evalset: EvalSet,
+    chunks: pa.Table | None,
+    *,
+    corpus: str,
+    config: str,
+    depth: int,
+) -> Measured:
+    """All measures of one configuration's rankings, which may repeat places and lack chunks.
+
+    Lists are looked at to ``depth``, as the corpus's own are cut there. The character metrics take
+    a list as given, so that the paper's scoring counts repeats; every other measure counts a place
+    at its first rank and closes up. Without ``chunks`` what ``NEEDS_CHUNKS`` names is left out or
+    null, and said to be not measured: never 0.
+    """
+    cut = deduplicate(rankings)
+    cut = cut.filter(pc.less_equal(cut["rank"], depth))
+    known = _ranked_places(rankings) if chunks is None else chunks
+    named = {"corpus": corpus, "config": config}
+    given = (cut, evalset.gold_spans, known, evalset.queries)
+    ks = [k for k in LABEL_KS if k <= depth]
+    whole = (rankings, evalset.gold_spans, chunks, evalset.queries)
+    counted = character_metrics(
+        rankings, evalset.gold_spans, evalset.queries, depth=depth, foreign=True, **named
+    )
+    scores = query_metrics(*given, **named)
+    if chunks is None:
+        scores = _without(scores, "metric", MAY_BE_UNDEFINED)
+    metrics = tables.conform("query_metrics", pa.concat_tables([scores, counted]))
+    found = {
+        "rankings": rankings,
+        "query_metrics": metrics,
+        "config_metrics": config_metrics(metrics, evalset.queries),
+        "clause_type_metrics": clause_type_metrics(metrics, evalset.queries),
+        "span_outcomes": span_outcomes(*given, **named),
+        "forensic_labels": forensic_labels(*whole, corpus=corpus, config=config, depth=depth),
+        "span_states": span_states(*whole, corpus=corpus, config=config, depth=depth),
+        "headroom": headroom(cut, *given, ks=ks, **named),
+    }
+    if chunks is None:
+        found["headroom"] = _without(found["headroom"], "bound", ["chunks"])
+        return Measured(found, dict.fromkeys(NEEDS_CHUNKS, NO_CHUNKS))
+    labels = failure_labels(*given, **named)
+    chunker = next(iter(pc.unique(chunks["chunker"]).to_pylist()), _PLACES)
+    found |= {
+        "span_states": _with_stages(found["span_states"], given, ks),
+        "failure_labels": labels,
+        "label_cross": label_cross(labels, found["forensic_labels"], corpus=corpus),
+        "chunk_stats": chunk_stats(
+            chunks, evalset.gold_spans, evalset.queries, corpus=corpus, chunker=chunker
+        ),
+    }
+    return Measured(found, {})
+
+
+def _ranked_places(rankings: pa.Table) -> pa.Table:
+    """The places that were ranked as a chunk table: enough for what asks of those alone."""
+    places = rankings.select(["corpus", "chunk_id", "doc_id", "start_char", "end_char"])
+    distinct = places.group_by(places.column_names).aggregate([])
+    n = distinct.num_rows
+    numbered = distinct.append_column("chunker", pa.repeat(_PLACES, n)).append_column(
+        "chunk_no", pa.array(range(n), pa.int64())
+    )
+    return tables.conform("chunks", numbered)
+
+
+def _with_stages(
+    states: pa.Table, given: tuple[pa.Table, pa.Table, pa.Table, pa.Table], ks: Sequence[int]
+) -> pa.Table:
+    """``span_states`` with the stage that lost each span; the list is its own candidates."""
+    cut, gold, chunks, queries = given
+    lost = lost_stages(
+        cut, cut, None, gold, chunks, queries, has_fusion=False, has_reranker=False, ks=ks
+    )
+    joined = states.drop_columns(["lost_stage"]).join(lost, ["query_id", "span_no", "k"])
+    return tables.conform("span_states", joined)
+
+
+def _without(table: pa.Table, column: str, values: Sequence[str]) -> pa.Table:
+    return table.filter(pc.invert(pc.is_in(table[column], pa.array(values, pa.string()))))

@@ -1,0 +1,230 @@
+"""export, score and calibrate, as a person meets them."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pyarrow.parquet as pq
+import pytest
+
+from spanbench_pipeline import cli
+from spanbench_pipeline_tests.end_to_end.conftest import BM25_ONLY, QUERIES, write_corpus
+from spanbench_pipeline_tests.end_to_end.test_cli import listing
+
+
+@pytest.fixture(scope="module")
+def home(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A home with the BM25-only corpus ``small`` run, and ``fresh``, which never was."""
+    folder = tmp_path_factory.mktemp("home")
+    given = folder / "given"
+    write_corpus(given)
+    (folder / "experiments").mkdir()
+    for corpus in ("small", "fresh"):
+        text = BM25_ONLY.format(
+            corpus=corpus, documents=given / "docs", queries=given / "queries.jsonl"
+        )
+        (folder / "experiments" / f"{corpus}.toml").write_text(text)
+    assert cli.main(["--home", str(folder), "run", "small"]) == 0
+    return folder
+
+
+@pytest.fixture(scope="module")
+def exported(home: Path) -> Path:
+    before = listing(home)
+    folder = home.parent / "exported"
+    assert cli.main(["--home", str(home), "export", "small", "--to", str(folder)]) == 0
+    assert listing(home) == before  # the home is only read
+    return folder
+
+
+def means(table: Any, config: str) -> dict[tuple[str, int | None], float | None]:
+    return {
+        (row["metric"], row["k"]): row["value"]
+        for row in table.to_pylist()
+        if row["config"] == config and row["subset"] is None
+    }
+
+
+@pytest.mark.parametrize(
+    "file",
+    [
+        "trec/clause_bm25.run",
+        "legalbenchrag/clause_bm25.json",
+        "jsonl/clause_bm25.jsonl",
+        "parquet/rankings.parquet",
+    ],
+)
+def test_what_is_exported_is_scored_as_it_was(home: Path, exported: Path, file: str) -> None:
+    arguments = ["score", "--rankings", str(exported / file), "--corpus", "small"]
+    arguments += ["--chunker", "clause", "--name", "clause + bm25"]
+    assert cli.main(["--home", str(home), *arguments]) == 0
+    stored = pq.read_table(home / "parquet" / "small" / "config_metrics.parquet")
+    ours = means(stored, "clause + bm25")
+    folder = home / "scored" / "small" / "clause_bm25"
+    again = means(pq.read_table(folder / "config_metrics.parquet"), "clause + bm25")
+    assert len(ours) >= 7
+    assert {key: again[key] for key in ours} == ours
+    assert {"report.md", "report.html", "queries.jsonl", "forensic_labels.parquet"} <= {
+        path.name for path in folder.iterdir()
+    }
+
+
+def test_the_exported_files(exported: Path) -> None:
+    files = {p.relative_to(exported).as_posix() for p in exported.rglob("*") if p.is_file()}
+    assert {
+        "manifest.json",
+        "trec/naive_bm25.run",
+        "trec/naive.qrels",
+        "beir/clause/corpus.jsonl",
+        "beir/clause/qrels/test.tsv",
+        "parquet/documents.parquet",
+        "parquet/query_metrics.parquet",
+    } <= files
+    manifest = json.loads((exported / "manifest.json").read_text())
+    assert [c["config"] for c in manifest["configurations"]] == ["naive + bm25", "clause + bm25"]
+    metrics = pq.read_table(exported / "parquet" / "query_metrics.parquet")
+    assert set(metrics["config"].to_pylist()) == {"naive + bm25", "clause + bm25"}
+    first = json.loads((exported / "jsonl" / "naive_bm25.jsonl").read_text().splitlines()[0])
+    assert first["query_id"] == "q1"
+    assert first["metrics"]["complete_grounding@5"] == 1.0
+    assert first["ranking"][0].keys() == {"doc_id", "start", "end", "score", "chunk_id"}
+
+
+def test_the_eval_set_comes_back_as_a_directory(home: Path, tmp_path: Path) -> None:
+    to = tmp_path / "out"
+    arguments = ["export", "small", "--to", str(to), "--format", "directory"]
+    assert cli.main(["--home", str(home), *arguments]) == 0
+    assert (to / "directory" / "documents" / "alpha.txt").is_file()
+    assert len((to / "directory" / "queries.jsonl").read_text().splitlines()) == len(QUERIES)
+
+
+def test_export_writes_over_nothing(
+    home: Path, exported: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    before = listing(exported)
+    assert cli.main(["--home", str(home), "export", "small", "--to", str(exported)]) == 2
+    assert "there is something already" in capsys.readouterr().err
+    assert listing(exported) == before
+
+
+def test_export_of_what_was_never_run(
+    home: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    for corpus, message in (("fresh", "spanbench run makes it"), ("nobody", "no experiment for")):
+        to = tmp_path / corpus
+        assert cli.main(["--home", str(home), "export", corpus, "--to", str(to)]) == 2
+        assert message in capsys.readouterr().err
+        assert not to.exists()
+
+
+def foreign(path: Path, **lists: list[dict[str, Any]]) -> Path:
+    lines = [json.dumps({"query_id": q, "results": r}) for q, r in lists.items()]
+    path.write_text("\n".join(lines) + "\n")
+    return path
+
+
+def span(doc_id: str, start: int, end: int) -> dict[str, Any]:
+    return {"doc_id": doc_id, "start": start, "end": end}
+
+
+@pytest.mark.parametrize("corpus", ["small", "fresh"])
+def test_a_ranking_from_elsewhere(
+    home: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str], corpus: str
+) -> None:
+    """Of a corpus that was run, and of one that is read from its source."""
+    path = foreign(
+        tmp_path / "mine.jsonl",
+        q1=[span("beta", 0, 50), span("alpha", 60, 140)],
+        q2=[span("alpha", 0, 70)],
+    )
+    given = ["--home", str(home), "score", "--rankings", str(path), "--corpus", corpus]
+    assert cli.main(given) == 0
+    printed = capsys.readouterr().out
+    row = next(line for line in printed.splitlines() if line.startswith("mine")).split()
+    # q1: the laws of Delaware are at 112 of alpha, second; q2: at 47, first; q3 is missing.
+    assert row == ["mine", "0.133", "not", "measured", "0.500", "0.667", "0.667", "0.667"]
+    assert "1 of 3 queries have no list in the file and count as empty lists: q3" in printed
+    assert "not measured: no chunk table: recall@10, ndcg@10, severed, failure labels" in printed
+    assert "labels at k = 8: 1 DRM" in printed
+    assert cli.main([*given, "--format", "json"]) == 0
+    found = json.loads(capsys.readouterr().out)
+    assert (found["result"], found["exit_code"]) == ("scored", 0)
+    assert found["missing_queries"] == ["q3"]
+    assert found["failure_labels"] is None
+    assert found["not_measured"]["recall@10"] == "not measured: no chunk table"
+    by_name = {(m["metric"], m["k"]): m["value"] for m in found["metrics"]}
+    assert by_name["mrr", None] == (1 / 2 + 1 + 0) / 3
+    assert not {"recall", "ndcg"} & {metric for metric, _ in by_name}
+
+
+def test_wrong_input_leaves_the_last_result(
+    home: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    path = foreign(tmp_path / "kept.jsonl", q1=[span("alpha", 0, 70)])
+    given = ["--home", str(home), "score", "--rankings", str(path), "--corpus", "small"]
+    assert cli.main(given) == 0
+    before = listing(home / "scored")
+    foreign(path, q1=[span("alpha", 0, 10**6)])
+    capsys.readouterr()
+    assert cli.main(given) == 2
+    said = capsys.readouterr()
+    assert said.out == ""
+    assert f"{path} line 1, query q1, entry 1: [0, 1000000) must satisfy" in said.err
+    assert cli.main([*given, "--format", "json"]) == 2
+    found = json.loads(capsys.readouterr().out)
+    assert (found["result"], found["exit_code"]) == ("error", 2)
+    assert "must satisfy" in found["message"]
+    assert listing(home / "scored") == before
+
+
+@pytest.mark.parametrize(
+    ("more", "message"),
+    [
+        (["--chunker", "clauses"], "corpus small has no chunker 'clauses'; did you mean 'clause'"),
+        (["--chunker", "clause", "--chunks", "c.jsonl"], "--chunks FILE or --chunker NAME, one of"),
+        (["--chunks", "nowhere.jsonl"], "nowhere.jsonl: cannot be read"),
+        (["--name", "+"], "name '+' has no letter or digit"),
+        (["--subset", "east"], "corpus small has no part 'east'"),
+        (["--rankings", "nowhere.jsonl"], "nowhere.jsonl: cannot be read"),
+    ],
+)
+def test_what_is_asked_wrongly(
+    home: Path,
+    tmp_path: Path,
+    capsys: pytest.CaptureFixture[str],
+    more: list[str],
+    message: str,
+) -> None:
+    path = foreign(tmp_path / "mine.jsonl", q1=[span("alpha", 0, 70)])
+    given = ["score", "--rankings", str(path), "--corpus", "small", *more]
+    assert cli.main(["--home", str(home), *given]) == 2
+    assert message in capsys.readouterr().err
+
+
+def test_calibrate(home: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    given = ["--home", str(home), "calibrate", "--cases", "60"]
+    assert cli.main(given) == 0
+    printed = capsys.readouterr().out
+    assert "all agree" in printed
+    assert "ir_measures" in printed
+    assert (home / "calibration" / "report.html").is_file()
+    assert "| largest difference |" in (home / "calibration" / "report.md").read_text()
+    assert cli.main(["--home", str(home), "calibrate", "--cases", "5"]) == 2
+    assert "too few" in capsys.readouterr().err
+
+
+def test_a_disagreement_is_an_exit_code(
+    home: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    from spanbench_pipeline.measures import retrieval
+
+    true = retrieval.reciprocal_rank
+    monkeypatch.setattr(retrieval, "reciprocal_rank", lambda *given: true(*given) / 2)
+    given = ["--home", str(home), "calibrate", "--cases", "60", "--format", "json"]
+    assert cli.main(given) == 1
+    found = json.loads(capsys.readouterr().out)
+    assert found["result"] == "disagrees"
+    wrong = {c["compared"] for c in found["comparisons"] if c["disagreements"]}
+    assert wrong == {"mrr"}

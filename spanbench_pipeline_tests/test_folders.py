@@ -1,0 +1,69 @@
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from spanbench_pipeline import folders
+from spanbench_pipeline.errors import InputError
+
+
+def listing(folder: Path) -> dict[str, bytes]:
+    return {
+        path.relative_to(folder).as_posix(): path.read_bytes()
+        for path in sorted(folder.rglob("*"))
+        if path.is_file()
+    }
+
+
+def breaking() -> Iterator[tuple[str, list[bytes]]]:
+    yield "first", [b"half"]
+    raise OSError("disk full")
+
+
+def test_a_new_folder_holds_every_file(tmp_path: Path) -> None:
+    folders.write_new(tmp_path / "a" / "b", [("x.txt", [b"1", b"2"]), ("deep/y", [])])
+    assert listing(tmp_path) == {"a/b/x.txt": b"12", "a/b/deep/y": b""}
+
+
+def test_an_empty_folder_is_taken(tmp_path: Path) -> None:
+    (tmp_path / "a").mkdir()
+    folders.write_new(tmp_path / "a", [("x", [b"1"])])
+    assert listing(tmp_path) == {"a/x": b"1"}
+
+
+@pytest.mark.parametrize("held", ["a/mine", "a"])
+def test_what_is_there_is_never_written_over(tmp_path: Path, held: str) -> None:
+    (tmp_path / held).parent.mkdir(exist_ok=True)
+    (tmp_path / held).write_bytes(b"mine")
+    with pytest.raises(InputError, match="there is something already"):
+        folders.write_new(tmp_path / "a", [("x", [b"1"])])
+    assert listing(tmp_path) == {held: b"mine"}
+
+
+@pytest.mark.parametrize("write", [folders.write_new, folders.replace])
+def test_what_breaks_leaves_nothing(tmp_path: Path, write) -> None:
+    with pytest.raises(OSError, match="disk full"):
+        write(tmp_path / "a", breaking())
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_replacing_removes_what_the_new_one_lacks(tmp_path: Path) -> None:
+    folders.replace(tmp_path / "a", [("old", [b"1"]), ("both", [b"1"])])
+    folders.replace(tmp_path / "a", [("both", [b"2"])])
+    assert listing(tmp_path) == {"a/both": b"2"}
+
+
+def test_a_broken_replacement_keeps_the_old_one(tmp_path: Path) -> None:
+    folders.replace(tmp_path / "a", [("old", [b"1"])])
+    with pytest.raises(OSError, match="disk full"):
+        folders.replace(tmp_path / "a", breaking())
+    assert listing(tmp_path) == {"a/old": b"1"}
+
+
+def test_leftovers_of_a_killed_process_go(tmp_path: Path) -> None:
+    (tmp_path / ".a.999.tmp").mkdir()
+    (tmp_path / ".a.999.tmp" / "half").write_bytes(b"x")
+    folders.replace(tmp_path / "a", [("x", [b"1"])])
+    assert listing(tmp_path) == {"a/x": b"1"}
