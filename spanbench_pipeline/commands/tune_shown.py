@@ -53,18 +53,14 @@ _SWEEP = (
     Column("queries"),
     Column("routing"),
     Column("constants"),
-    *(
-        Column(f"{side} {what}", kind)
-        for side in ("dev", "held-out")
-        for what, kind in (
-            ("n", "count"),
-            ("routing recall", "number"),
-            ("metric", "number"),
-            ("chars", "count"),
-        )
-    ),
+    Column("side"),
+    Column("n", "count"),
+    Column("routing recall", "number"),
+    Column("metric", "number"),
+    Column("chars", "count"),
     *_CHANGE,
 )
+_SIDES = {"development": "development", "held_out": "held out"}
 
 
 def text(results: Sequence[Mapping[str, Any]], files: Sequence[Path]) -> str:
@@ -126,22 +122,22 @@ def _tables(result: Mapping[str, Any]) -> list[Table]:
     )
     tables = [Table(_HELD_OUT, held_out, f"{result['metric']} on held-out queries")]
     if result["sweep"]:
+        rows = tuple(line for row in result["sweep"] for line in _swept(row))
         caption = f"routing: {result['metric']}, at each depth's best constants on development"
-        tables.append(Table(_SWEEP, tuple(_swept(row) for row in result["sweep"]), caption))
+        tables.append(Table(_SWEEP, rows, caption))
     return tables
 
 
-def _swept(row: Mapping[str, Any]) -> tuple[Value, ...]:
-    apart = ("subset", "routing", "development", "held_out", "change")
-    constants = {key: value for key, value in row.items() if key not in apart}
-    sides = [row[side] for side in ("development", "held_out")]
-    return (
-        _of(row),
-        str(row["routing"] or "off"),
-        _constants(constants),
-        *(side[key] for side in sides for key in ("n", "routing_recall", "value", "chars")),
-        *_change(row["change"] or {}),
-    )
+def _swept(row: Mapping[str, Any]) -> list[tuple[Value, ...]]:
+    """Two rows: a setting on both sides, and what it changed on the held-out one."""
+    constants = {key: row.get(key) for key in ("routing_alpha", "alpha", "rrf_k")}
+    names = (_of(row), str(row["routing"] or "off"), _constants(constants) or "none")
+    rows: list[tuple[Value, ...]] = []
+    for side, called in _SIDES.items():
+        means = (row[side][key] for key in ("n", "routing_recall", "value", "chars"))
+        changed = (row["change"] if side == "held_out" else None) or {}
+        rows.append((*names, called, *means, *_change(changed)))
+    return rows
 
 
 def _change(row: Mapping[str, Any]) -> tuple[Value, ...]:

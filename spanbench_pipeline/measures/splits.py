@@ -56,8 +56,7 @@ def split(queries: pa.Table, gold_spans: pa.Table, *, share: float, seed: int) -
     Raises InputError for a share outside (0, 1), and where one of the sides would be empty.
     """
     require_one(queries, "corpus")
-    if not 0 < share < 1:
-        raise InputError(f"share = {share} is not between 0 and 1")
+    require_share(share)
     strata: defaultdict[tuple[str, ...], list[_Group]] = defaultdict(list)
     for group in _groups(queries, gold_spans):
         strata[group.subsets].append(group)
@@ -80,6 +79,12 @@ def split(queries: pa.Table, gold_spans: pa.Table, *, share: float, seed: int) -
             f"has gold in stay together), of which share = {share} puts all on one side"
         )
     return Split(_side(development), _side(held_out))
+
+
+def require_share(share: float) -> None:
+    """InputError for a share that leaves one side empty by itself."""
+    if not 0 < share < 1:
+        raise InputError(f"share = {share} is not between 0 and 1")
 
 
 def subsets(queries: pa.Table) -> dict[str | None, frozenset[str]]:
