@@ -12,6 +12,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pyarrow.parquet as pq
 import pytest
 
@@ -20,6 +21,8 @@ from spanbench_pipeline import experiment as experiments
 from spanbench_pipeline.assets import graph as graphs
 from spanbench_pipeline.assets.instance import open_instance
 from spanbench_pipeline.assets.run import Runner
+from spanbench_pipeline.commands import tune as tune_command
+from spanbench_pipeline.commands.tune_lists import Corpus, Route, sources_of
 from spanbench_pipeline.measures.aggregate import mean
 from spanbench_pipeline.project import Project
 from spanbench_pipeline_tests import tiny_models
@@ -292,3 +295,73 @@ def test_stale_results_are_refused(project: Project, tune: Tune, tmp_path: Path)
     code, _, error = tune(of=copied)
     assert code == 2
     assert "never materialized" in error
+
+
+def test_a_list_made_here_is_the_one_that_the_pipeline_stored(project: Project):
+    graph = graphs.build(project)
+    experiment = graph.experiments["own"]
+    corpus = Corpus(project, experiment, graph)
+    sources = sources_of(experiment.configuration("cc"))
+    assert [source.channel for source in sources] == ["dense", "bm25"]
+    for source in sources:
+        (stored,) = corpus.lists(source, (None,))
+        (made,) = Corpus(project, experiment, _without_candidates(graph)).lists(source, (None,))
+        for name in ("query", "rank", "row", "score"):
+            np.testing.assert_array_equal(getattr(made, name), getattr(stored, name))
+        # Several routes at once are each the one alone.
+        routes: tuple[Route | None, ...] = (("tiny", 3, 0.9), None, ("tiny", 5, 0.1))
+        together = corpus.lists(source, routes)
+        for route, one in zip(routes, together, strict=True):
+            (alone,) = corpus.lists(source, (route,))
+            for name in ("query", "rank", "row", "score"):
+                np.testing.assert_array_equal(getattr(one, name), getattr(alone, name))
+
+
+def _without_candidates(graph: graphs.Graph) -> graphs.Graph:
+    kept = tuple(s for s in graph.stages if s.key[1:2] != ("candidates",))
+    return graphs.Graph(graph.experiments, kept, graph.broken)
+
+
+def test_tables_that_are_replaced_meanwhile_are_noticed(
+    project: Project, tune: Tune, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+):
+    copied = copy(project, tmp_path)
+    shutil.rmtree(copied.home / "tuned", ignore_errors=True)
+    search = tune_command.search
+
+    def replacing(*given):
+        path = copied.parquet / "own" / "queries.parquet"
+        shutil.copy(path, path.with_name("new"))
+        path.with_name("new").replace(path)
+        return search(*given)
+
+    monkeypatch.setattr(tune_command, "search", replacing)
+    code, shown, error = tune("--config", "bm25", of=copied)
+    assert (code, shown) == (2, "")
+    assert "a run replaced tables while they were read; tune again" in error
+    assert not (copied.home / "tuned").exists()
+
+
+def test_what_is_not_measured_is_refused(project: Project, tune: Tune, tmp_path: Path):
+    copied = copy(project, tmp_path)
+    path = copied.root / "data" / "experiments" / "own.toml"
+    path.write_text(path.read_text().replace('/model"', '/absent"'))
+    run_measures(copied)
+    code, shown, error = tune("--config", "cc, scoped", of=copied)
+    assert (code, shown) == (2, "")
+    assert "not measured" in error
+    code, shown, error = tune("--config", "bm25", of=copied)
+    assert (code, shown) == (2, "")
+    assert "absent" in error
+
+
+def test_a_corpus_with_nothing_to_tune(finished: Project, tune: Tune):
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(cli, "main", _of_corpus("small", cli.main))
+        code, shown, error = tune(of=finished)
+    assert (code, shown) == (2, "")
+    assert error.startswith("spanbench: tune small: there is nothing to tune\n  naive + bm25: one")
+
+
+def _of_corpus(corpus: str, main: Callable[[list[str]], int]) -> Callable[[list[str]], int]:
+    return lambda arguments: main([arguments[0], corpus, *arguments[2:]])
