@@ -214,6 +214,15 @@ def _calibrate(where: Project, parsed: argparse.Namespace) -> int:
     return DONE if agrees else CHECK_FAILED
 
 
+def _tune(where: Project, parsed: argparse.Namespace) -> int:
+    from spanbench_pipeline.commands.tune import METRIC, tune
+
+    metric = parsed.metric or METRIC
+    names = parsed.config or ()
+    print(tune(where, parsed.corpus, names, metric, parsed.share, parsed.seed, parsed.format))
+    return DONE
+
+
 def _ui(where: Project, parsed: argparse.Namespace) -> int:
     from spanbench_pipeline.commands.ui import ui
 
@@ -258,6 +267,7 @@ def _parser() -> argparse.ArgumentParser:
     _add_export(commands)
     _add_score(commands)
     _add_calibrate(commands)
+    _add_tune(commands)
     _add_ui(commands)
     _add_serve(commands)
     _add_alerts(commands)
@@ -490,6 +500,31 @@ def _add_calibrate(commands: Commands[argparse.ArgumentParser]) -> None:
     parser.add_argument("--cases", type=int, default=3000, metavar="N", help="default: 3000")
     parser.add_argument("--seed", type=int, default=0, metavar="N", help="default: 0")
     parser.add_argument("--format", choices=("text", "json"), default="text")
+
+
+def _add_tune(commands: Commands[argparse.ArgumentParser]) -> None:
+    parser = _command(
+        commands,
+        "tune",
+        _tune,
+        "choose fusion constants and routing on a part of the queries, and report them on the rest",
+        "  spanbench tune cuad\n"
+        '  spanbench tune legalbench_mini --config "recursive + CC" --metric char_recall_union@8',
+    )
+    parser.add_argument("corpus", nargs="?", default="sample", help="default: sample")
+    parser.add_argument(
+        "--config", action="append", metavar="NAME", help="default: each that can be tuned"
+    )
+    parser.add_argument("--metric", metavar="NAME@K", help="default: complete_grounding@5")
+    parser.add_argument(
+        "--share",
+        type=float,
+        default=0.5,
+        metavar="PART",
+        help="of the queries that are tuned on, by document (default: 0.5)",
+    )
+    parser.add_argument("--seed", type=int, default=42, help="of the split (default: 42)")
+    parser.add_argument("--format", choices=("table", "json"), default="table")
 
 
 def _add_ui(commands: Commands[argparse.ArgumentParser]) -> None:

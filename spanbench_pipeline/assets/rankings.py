@@ -92,13 +92,13 @@ def _compute(experiment: Experiment, config: Configuration, reader: Reader) -> O
         queries=queries,
         chunks=chunks,
         channels=lists,
-        fuse=_fuse(config, chunks["chunk_id"].combine_chunks(), experiment.depth),
+        fuse=fusion_of(config, chunks["chunk_id"].combine_chunks(), experiment.depth),
         rerank=_reranker(experiment, config, reader),
     )
     return Outcome(table)
 
 
-def _fuse(config: Configuration, chunk_ids: pa.Array, depth: int) -> ranking.Fuse | None:
+def fusion_of(config: Configuration, chunk_ids: pa.Array, depth: int) -> ranking.Fuse | None:
     """The configuration's fusion of two channels' lists; None where it has one channel."""
     if config.fusion_used is None:
         return None

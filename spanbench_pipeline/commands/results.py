@@ -73,7 +73,7 @@ def _not_compared(experiment: Experiment) -> list[str]:
     used = dict.fromkeys(config.chunker for config in experiment.configurations)
     if len(used) < 2:
         return []
-    counting = ", ".join(name for name, _ in METRICS if name in CHUNK_COUNTING)
+    counting = ", ".join(name for name, _ in PRINTED if name in CHUNK_COUNTING)
     return [
         f"{counting} count chunks: not compared from one chunker to another ({', '.join(used)})"
     ]

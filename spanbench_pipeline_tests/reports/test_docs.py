@@ -20,7 +20,7 @@ from spanbench_pipeline.corpora.directory import DirectorySource
 from spanbench_pipeline.errors import InputError
 from spanbench_pipeline.evalset import Document, EvalSet, GoldSpan, Query, assemble
 from spanbench_pipeline.experiment import ChunkerSettings, Configuration
-from spanbench_pipeline.measures import CHAR_METRICS
+from spanbench_pipeline.measures import CHAR_METRICS, tuning
 from spanbench_pipeline.measures.characters import character_metrics
 from spanbench_pipeline.measures.chunk_stats import chunk_stats
 from spanbench_pipeline.measures.config_stats import config_stats
@@ -371,6 +371,14 @@ def test_every_setting_of_a_configuration_is_in_the_levers() -> None:
     used |= {"routing": "routing_used", "routing_alpha": "routing_used"}
     for key, (_, lever) in stated.items():
         assert used.get(key, key) in experiment.LEVERS[lever], key
+
+
+def test_the_grid_of_tuning_is_in_the_levers() -> None:
+    stated = {row[0].strip("`"): row[1:] for row in rows_below(LEVERS, "key | values")}
+    assert [*stated] == [*tuning.GRID]
+    for key, (values, untuned) in stated.items():
+        assert [float(value) for value in values.split(", ")] == [*tuning.GRID[key]]
+        assert float(untuned) == tuning.UNTUNED[key]
 
 
 def test_every_parameter_of_a_chunker_is_in_the_levers() -> None:

@@ -1,0 +1,172 @@
+"""``spanbench tune``: choose settings on a part of the queries, report them on the rest."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+from dataclasses import asdict, replace
+from pathlib import Path
+from typing import Any
+
+from spanbench_pipeline import operations, warehouse
+from spanbench_pipeline.assets import graph as graphs
+from spanbench_pipeline.commands import tune_shown
+from spanbench_pipeline.commands.baseline import require_fresh
+from spanbench_pipeline.commands.run import find
+from spanbench_pipeline.commands.tune_lists import Corpus, needed
+from spanbench_pipeline.commands.tune_search import Search, depths_of, router, search
+from spanbench_pipeline.errors import InputError
+from spanbench_pipeline.experiment import Configuration, Experiment, nearest, slug
+from spanbench_pipeline.freshness import Key
+from spanbench_pipeline.measures import fingerprints, routing_sweep, splits, tuning
+from spanbench_pipeline.project import Project
+
+METRIC = "complete_grounding@5"
+"""What is tuned for where nothing else is said."""
+
+
+def tune(
+    project: Project,
+    corpus: str,
+    names: Sequence[str] = (),
+    metric: str = METRIC,
+    share: float = 0.5,
+    seed: int = 42,
+    shape: str = "table",
+) -> str:
+    """Tunes the named configurations, or each that can be; writes two files each; what to print.
+
+    Raises InputError, before anything is written, where a name, the metric, the share or the split
+    is wrong, there is nothing to tune, or what is stored is not up to date.
+    """
+    graph = graphs.build(project)
+    experiment = find(graph, corpus)
+    graph.warn_of_broken()
+    known = tuning.metrics(experiment.depth)
+    if metric not in known:
+        raise InputError(f"tune: no metric {metric!r}{nearest(metric, known)}")
+    splits.require_share(share)
+    configs = _chosen(experiment, names)
+    keys = list(dict.fromkeys(key for c in configs for key in needed(experiment, c, graph)))
+    before = _signs(project, keys)
+    require_fresh(project, corpus, keys, "tune")
+    stored = Corpus(project, experiment, graph)
+    rule = operations.load(project).regression
+    test = tuning.Test(rule.level, rule.rounds, rule.seed)
+    split = splits.split(stored.queries, stored.gold_spans, share=share, seed=seed)
+    for config in configs:
+        _require_a_choice(stored, config)
+    asked = {"metric": metric, "share": share, "seed": seed}
+    found = [
+        asked | _result(stored, c, search(stored, c, known[metric], split), split, test)
+        for c in configs
+    ]
+    if _signs(project, keys) != before:
+        raise InputError(f"tune {corpus}: a run replaced tables while they were read; tune again")
+    files = [_write(project, corpus, metric, result) for result in found]
+    if shape == "json":
+        return _json({"corpus": corpus, "results": found})
+    return tune_shown.text(found, files)
+
+
+def _signs(project: Project, keys: Sequence[Key]) -> list[tuple[int, int] | None]:
+    """What tells each stored table from one that takes its place: a rename makes another file."""
+    paths = [project.parquet / warehouse.relative_path(key) for key in keys]
+    found = [path.stat() if path.is_file() else None for path in paths]
+    return [stat and (stat.st_ino, stat.st_mtime_ns) for stat in found]
+
+
+def _chosen(experiment: Experiment, names: Sequence[str]) -> list[Configuration]:
+    """The configurations to tune; InputError where one of ``names`` cannot be, or none can.
+
+    Without names, the first of those that differ in nothing but what is tuned.
+    """
+    if names:
+        chosen = [experiment.configuration(name) for name in dict.fromkeys(names)]
+        for config in chosen:
+            if why := _idle(experiment, config):
+                raise InputError(f"tune: configuration {config.name!r} has nothing to tune: {why}")
+        return chosen
+    found: dict[Configuration, Configuration] = {}
+    for config in experiment.configurations:
+        if not _idle(experiment, config):
+            alike = replace(tuning.untuned(config), name="", encoder=router(experiment, config))
+            found.setdefault(alike, config)
+    if not found:
+        reasons = [f"  {c.name}: {_idle(experiment, c)}" for c in experiment.configurations]
+        raise InputError(
+            "\n".join([f"tune {experiment.corpus}: there is nothing to tune", *reasons])
+        )
+    return list(found.values())
+
+
+def _idle(experiment: Experiment, config: Configuration) -> str:
+    """Why nothing of a configuration can be tuned; empty where something can."""
+    if config.reranker is not None:
+        return "its reranker orders the list; tune the same configuration without it"
+    if config.fusion_used is not None or router(experiment, config) is not None:
+        return ""
+    if config.doc_scope:
+        return "one channel, and every query's document is given (doc_scope)"
+    return "one channel, and no encoder, or several, to choose documents with"
+
+
+def _require_a_choice(corpus: Corpus, config: Configuration) -> None:
+    if config.fusion_used is None and not depths_of(corpus, config):
+        raise InputError(
+            f"tune: configuration {config.name!r} has nothing to tune: one channel, and "
+            f"{corpus.documents.num_rows} documents, of which routing would keep all"
+        )
+
+
+def _result(
+    corpus: Corpus, config: Configuration, found: Search, split: splits.Split, test: tuning.Test
+) -> dict[str, Any]:
+    """Everything that is to be said of one configuration, ready for JSON."""
+    parts = splits.subsets(corpus.queries)
+    held_out = frozenset(split.held_out.queries)
+    before, after = (found.readings[c].metric for c in (found.untuned, found.chosen))
+    sweeping = {c: found.readings[c] for c in found.swept}
+    swept = len(sweeping) > 1
+    return {
+        "corpus": corpus.experiment.corpus,
+        "configuration": config.name,
+        "split": asdict(split),
+        "fingerprints": _prints(corpus, config),
+        "test": asdict(test),
+        "routing_alphas": [_point(c, "routing_recall", mean) for c, mean in found.routes],
+        "grid": [_point(c, "development", mean) for c, mean in found.grid],
+        "untuned": tuning.settings(found.untuned),
+        "chosen": tuning.settings(found.chosen),
+        "held_out": [
+            {"subset": subset, **tuning.compare(before, after, queries & held_out, test)}
+            for subset, queries in parts.items()
+        ],
+        "sweep": routing_sweep.sweep(sweeping, parts, split, test) if swept else [],
+        "routing": routing_sweep.verdicts(sweeping, parts, split, test) if swept else [],
+        "lines": tuning.lines(found.chosen, f"{config.name}, tuned"),
+    }
+
+
+def _point(config: Configuration, name: str, mean: float | None) -> dict[str, Any]:
+    return {**tuning.settings(config), name: mean}
+
+
+def _prints(corpus: Corpus, config: Configuration) -> dict[str, Any]:
+    """What the choice rests on, as hashes; not what it is about."""
+    prints = fingerprints.by_config(corpus.table("fingerprints"))
+    own = {k: v for k, v in prints[config.name].items() if k not in ("fusion", "routing")}
+    return {"corpus": prints[None], "configuration": own}
+
+
+def _write(project: Project, corpus: str, metric: str, result: dict[str, Any]) -> Path:
+    """Writes a result as JSON and as Markdown; the path of the latter."""
+    name = f"{slug(result['configuration'])}.{slug(metric)}"
+    path = project.home / "tuned" / corpus / f"{name}.md"
+    warehouse.write_bytes(path.with_name(f"{name}.json"), (_json(result) + "\n").encode())
+    warehouse.write_bytes(path, tune_shown.markdown_page(result).encode())
+    return path
+
+
+def _json(found: dict[str, Any]) -> str:
+    return json.dumps(found, ensure_ascii=False, indent=1, allow_nan=False)
