@@ -80,6 +80,10 @@ def lost_words(experiment: Experiment, inputs: ReportInputs, baseline: str) -> I
         rows.append(("not measured", counts[None], "It takes the table of all chunks to tell."))
     columns = (Column("step"), Column("passages lost", "count"), Column("what happened"))
     yield Table(columns, tuple(rows))
+    yield paragraph(
+        "This says at which step a passage was lost; the labels above say what to change. A "
+        "passage that was cut in two may be ranked too low as well, and each names one of them."
+    )
 
 
 def headroom_words(experiment: Experiment, inputs: ReportInputs, baseline: str) -> Iterator[Block]:

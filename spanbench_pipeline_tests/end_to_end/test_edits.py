@@ -63,6 +63,7 @@ SUMMARIES = {
     "clause_type_metrics",
     "config_stats",
     "config_pairs",
+    "label_cross",
     "fingerprints",
     "metric_history",
     "regression",

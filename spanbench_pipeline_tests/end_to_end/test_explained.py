@@ -42,11 +42,13 @@ def test_a_dry_run_prints_the_waves_and_changes_nothing(ran: Project, call):
     assert (code, err) == (0, "")
     assert everything(ran.home) == before
     lines = out.splitlines()
-    assert lines[0].startswith(f"dry run of small: 1 of {n_assets(ran)} assets would run now, ")
-    assert lines[1:4] == [
-        "wave 1, now: 1",
+    # The chunks, and the fingerprints, which state the chunker's parameters.
+    assert lines[0].startswith(f"dry run of small: 2 of {n_assets(ran)} assets would run now, ")
+    assert lines[1:5] == [
+        "wave 1, now: 2",
         "  small/chunks/clause  its code, parameters or models changed",
         "      parameter params.max_chars: 300 -> 150",
+        "  small/fingerprints   its code, parameters or models changed",
     ]
     assert "  small/candidates/clause_bm25  waits for small/chunks/clause" in lines
     said = {line.split()[0] for line in lines if line.startswith("  ")}
@@ -74,9 +76,10 @@ def test_verbose_names_each_asset_and_why_it_ran(ran: Project, call):
     code, _, err = call("run", "small", "-v")
     assert code == 0
     lines = err.splitlines()
-    assert lines[:2] == [
-        "a wave of 1:",
+    assert lines[:3] == [
+        "a wave of 2:",
         "small/chunks/clause: its code, parameters or models changed",
+        "small/fingerprints: its code, parameters or models changed",
     ]
     assert "small/candidates/clause_bm25: input changed: small/chunks/clause" in lines
     assert [line for line in lines if line.startswith("small/rankings/clause_bm25  ")]
