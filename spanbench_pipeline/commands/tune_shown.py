@@ -40,7 +40,7 @@ _CHANGE = (
     Column("difference", "signed"),
     Column("low", "signed"),
     Column("high", "signed"),
-    Column("p", "number"),
+    Column("p"),
 )
 _HELD_OUT = (
     Column("queries"),
@@ -141,7 +141,14 @@ def _swept(row: Mapping[str, Any]) -> list[tuple[Value, ...]]:
 
 
 def _change(row: Mapping[str, Any]) -> tuple[Value, ...]:
-    return tuple(row.get(key) for key in ("difference", "low", "high", "p"))
+    p = row.get("p")
+    moved = (row.get(key) for key in ("difference", "low", "high"))
+    return (*moved, None if p is None else _p(p))
+
+
+def _p(p: float) -> str:
+    """p to three decimals; it is never 0."""
+    return "<0.001" if p < 0.001 else f"{p:.3f}"
 
 
 def _of(row: Mapping[str, Any]) -> str:
@@ -154,7 +161,7 @@ def _verdicts(result: Mapping[str, Any]) -> list[str]:
     for row in result["routing"]:
         line = f"{_of(row)}: {_VERDICTS[row['verdict']].format(routing=row['routing'])}"
         if row["routing"] and row["n"]:
-            line += f" ({row['difference']:+.3f}, p {row['p']:.3f}, n {row['n']})"
+            line += f" ({row['difference']:+.3f}, p {_p(row['p'])}, n {row['n']})"
         lines.append(line)
     return lines
 

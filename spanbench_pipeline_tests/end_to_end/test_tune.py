@@ -22,6 +22,7 @@ from spanbench_pipeline.assets import graph as graphs
 from spanbench_pipeline.assets.instance import open_instance
 from spanbench_pipeline.assets.run import Runner
 from spanbench_pipeline.commands import tune as tune_command
+from spanbench_pipeline.commands import tune_shown
 from spanbench_pipeline.commands.tune_lists import Corpus, Route, sources_of
 from spanbench_pipeline.measures.aggregate import mean
 from spanbench_pipeline.project import Project
@@ -365,3 +366,22 @@ def test_a_corpus_with_nothing_to_tune(finished: Project, tune: Tune):
 
 def _of_corpus(corpus: str, main: Callable[[list[str]], int]) -> Callable[[list[str]], int]:
     return lambda arguments: main([arguments[0], corpus, *arguments[2:]])
+
+
+def test_a_p_is_never_shown_as_nothing():
+    row = {"subset": None, "n": 9, "before": 0.0, "after": 1.0}
+    row |= {"difference": 1.0, "low": 1.0, "high": 1.0, "p": 0.0001}
+    side: dict[str, Any] = {"queries": ["q"], "documents": ["d*"]}
+    found: dict[str, Any] = {
+        **{"corpus": "own", "configuration": "c_1_", "metric": "mrr", "share": 0.5, "seed": 1},
+        **{"untuned": {"alpha": 0.2}, "chosen": {"alpha": 0.5}, "lines": "alpha = 0.5"},
+        **{"split": {"development": side, "held_out": side}, "held_out": [row], "sweep": []},
+        "routing": [],
+    }
+    shown = tune_shown.text([found], [Path("x.md")])
+    cells = ["all", "9", "0.000", "1.000", "+1.000", "+1.000", "+1.000", "<0.001"]
+    assert cells in [line.split() for line in shown.splitlines()]
+    page = tune_shown.markdown_page(found)
+    assert page.startswith("# own: c_1\\_, tuned for mrr\n")
+    assert "| all | 9 | 0.000 | 1.000 | +1.000 | +1.000 | +1.000 | \\<0.001 |" in page
+    assert page.endswith("\n```toml\nalpha = 0.5\n```\n")
