@@ -136,7 +136,8 @@ def test_formats_hold_the_same_rows(home: Path, capsysbinary, tmp_path: Path):
 def test_the_duckdb_file_holds_the_same_views(home: Path):
     with duckdb.connect(str(home / "spanbench.duckdb"), read_only=True) as connection:
         count = connection.execute("SELECT count(*) FROM query_metrics").fetchall()
-    assert count == [(2 * 3 * 7,)]
+    # Configurations x queries x (seven metrics, and five at each of 1, 2, 4, 8 and 16).
+    assert count == [(2 * 3 * (7 + 5 * 5),)]
 
 
 def test_wrong_sql_is_wrong_input(home: Path, capsys: pytest.CaptureFixture[str]):
@@ -367,9 +368,9 @@ def test_accept_and_gate(home: Path, capsys: pytest.CaptureFixture[str]):
     assert cli.main([*at, "run", "small"]) == 0
     assert "small against its accepted run: unchanged" in capsys.readouterr().out
     assert cli.main([*at, "gate", "small"]) == 0
-    assert capsys.readouterr().out == "small: pass (12 pass)\n"
+    assert capsys.readouterr().out == "small: pass (64 pass)\n"
     assert cli.main([*at, "gate", "small", "--format", "json"]) == 0
     found = json.loads(capsys.readouterr().out)
-    assert (found["result"], len(found["rows"])) == ("pass", 12)
+    assert (found["result"], len(found["rows"])) == ("pass", 64)
     assert cli.main([*at, "sql", "SELECT min(run_at) AS at FROM metric_history"]) == 0
     assert "+00:00" in capsys.readouterr().out
