@@ -27,7 +27,7 @@ from spanbench_pipeline.scoring import chunk_file, rankings_file, shown
 from spanbench_pipeline.scoring.files import files
 from spanbench_pipeline.scoring.measured import measure
 from spanbench_pipeline.scoring.report import Scored, notes
-from spanbench_pipeline.scoring.taken import take
+from spanbench_pipeline.scoring.taken import of_part, take
 
 SCORED, WRONG = 0, 2
 EVAL_SET = ("documents", "queries", "gold_spans")
@@ -74,7 +74,8 @@ def _score(project: Project, asked: Asked) -> tuple[Scored, Path]:
     whole, origin = _eval_set(project, experiment)
     evalset = _part(whole, asked.subsets, asked.corpus)
     chunks, cut = _chunks(project, experiment, whole.documents, asked)
-    lists, kind = rankings_file.read(asked.rankings, evalset, chunks, asked.kind, asked.name)
+    all_lists, kind = rankings_file.read(asked.rankings, whole, chunks, asked.kind, asked.name)
+    lists = of_part(all_lists, whole, evalset)
     named = {"corpus": asked.corpus, "config": name}
     where = str(asked.rankings)
     taken = take(lists, evalset, chunks, where=where, order=asked.order, **named)
@@ -85,7 +86,7 @@ def _score(project: Project, asked: Asked) -> tuple[Scored, Path]:
         "sha256 of the file": warehouse.file_sha256(asked.rankings),
         "order": asked.order or "as given, which the scores must not contradict",
         "eval set": origin,
-        **({"parts": ", ".join(asked.subsets)} if asked.subsets else {}),
+        **(_parts(asked, len(all_lists) - len(lists)) if asked.subsets else {}),
         **({"chunks from": cut} if chunks is not None else {}),
         **{f"hash of {t}": table_hash(t, getattr(evalset, t)) for t in EVAL_SET},
         **({"hash of chunks": table_hash("chunks", chunks)} if chunks is not None else {}),
@@ -121,6 +122,11 @@ def _part(evalset: EvalSet, subsets: Sequence[str], corpus: str) -> EvalSet:
     kept = evalset.queries.filter(pc.is_in(evalset.queries["subset"], pa.array(subsets)))
     of_kept = pc.is_in(evalset.gold_spans["query_id"], kept["query_id"].combine_chunks())
     return EvalSet(evalset.documents, kept, evalset.gold_spans.filter(of_kept))
+
+
+def _parts(asked: Asked, n_left_out: int) -> dict[str, str]:
+    """What the report says of a score of some parts alone."""
+    return {"parts": ", ".join(asked.subsets), "lists of other parts, left out": str(n_left_out)}
 
 
 def _chunks(

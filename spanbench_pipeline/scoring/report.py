@@ -135,14 +135,18 @@ def _metrics(scored: Scored) -> Blocks:
     found = shown.means(scored.measured)
     names = [*shown.printed(), *(n for n in found[None] if _is_seventh(n))]
     rows: list[tuple[Value, ...]] = [
-        ("all queries" if part is None else part, *(values.get(name) for name in names))
+        (part or "all queries", *(values.get(name) for name in names))
         for part, values in found.items()
     ]
     columns = (Column("queries"), *(Column(name, "number") for name in names))
     bars = tuple(
-        Panel(name, tuple(Bar(str(row[0]), row[n + 1]) for row in rows), maximum=1.0)  # type: ignore[arg-type]
-        for n, name in enumerate(names)
-        if found[None].get(name) is not None
+        Panel(
+            name,
+            tuple(Bar(part or "all queries", values[name]) for part, values in found.items()),
+            maximum=1.0,
+        )
+        for name in names
+        if name in found[None]
     )
     return [
         Heading("Metrics"),

@@ -9,6 +9,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from spanbench_pipeline.measures import CHAR_METRICS, KS, PRINTED
+from spanbench_pipeline.measures.aggregate import MACRO
 from spanbench_pipeline.measures.forensics import LABELS
 from spanbench_pipeline.scoring.measured import Measured
 
@@ -24,11 +25,13 @@ def metric_name(metric: str, k: int | None) -> str:
 
 
 def means(measured: Measured) -> dict[str | None, dict[str, Value]]:
-    """Part of the corpus (None: the whole) -> metric -> mean, the whole first."""
+    """Part of the corpus (None: the whole) -> metric -> mean; the whole first, macro last."""
     found: dict[str | None, dict[str, Value]] = {None: {}}
     for row in measured.tables["config_metrics"].to_pylist():
         of_part = found.setdefault(row["subset"], {})
         of_part[metric_name(row["metric"], row["k"])] = row["value"]
+    if MACRO in found:
+        found[MACRO] = found.pop(MACRO)
     return found
 
 

@@ -71,6 +71,13 @@ class Known:
         )
 
 
+def of_part(lists: Sequence[GivenList], whole: EvalSet, part: EvalSet) -> list[GivenList]:
+    """The lists without those of queries that the corpus has and the part of it has not."""
+    asked = set(part.queries["query_id"].to_pylist())
+    others = set(whole.queries["query_id"].to_pylist()) - asked
+    return [given for given in lists if given.query_id not in others]
+
+
 def take(
     lists: Sequence[GivenList],
     evalset: EvalSet,

@@ -461,6 +461,18 @@ def test_messages_are_those_of_the_page(message: str, tmp_path: Path) -> None:
         assemble("own", *source.read())
 
 
+def test_the_formats_and_what_needs_chunks_are_those_of_the_page() -> None:
+    from spanbench_pipeline.commands import export
+    from spanbench_pipeline.scoring import rankings_file
+
+    page = (ROOT / "docs" / "scoring.md").read_text(encoding="utf-8")
+    formats = [row[0].strip("`") for row in rows_below(page, "format | what it is")]
+    assert tuple(formats) == rankings_file.FORMATS
+    folders = [row[0].strip("`").partition("/")[0] for row in rows_below(page, "folder | files")]
+    assert folders == list(export.FORMATS)
+    assert len(rows_below(page, "needs every chunk |")) == 6
+
+
 def module_of(text: str, first_words: str) -> str:
     """The code block of a page that starts with these words."""
     found = [m for m in re.findall(r"```python\n(.*?)```", text, re.DOTALL) if first_words in m]

@@ -14,7 +14,7 @@ from spanbench_pipeline import tables
 from spanbench_pipeline.errors import InputError
 from spanbench_pipeline.evalset import Document, EvalSet, GoldSpan, Query, assemble
 from spanbench_pipeline.scoring import chunk_file, rankings_file
-from spanbench_pipeline.scoring.taken import Taken, take
+from spanbench_pipeline.scoring.taken import Taken, of_part, take
 
 DOCUMENTS = [
     Document("A", "A", "0123456789" * 2, "A.txt", "t"),
@@ -86,6 +86,13 @@ def test_a_missing_query_is_named_and_empty(tmp_path: Path) -> None:
     found = taken(tmp_path / "mine", WHOLE[0], "", WHOLE[2])
     assert found.missing == ("q2",)
     assert places(found, "q2") == []
+
+
+def test_lists_of_other_parts_are_left_out_and_unknown_ones_are_not(tmp_path: Path) -> None:
+    part = assemble("c", DOCUMENTS, QUERIES[:2])
+    (tmp_path / "mine").write_text("\n".join([*WHOLE, line("q9", a())]))
+    lists, _ = rankings_file.read(tmp_path / "mine", EVALSET, None, None, None)
+    assert [g.query_id for g in of_part(lists, EVALSET, part)] == ["q1", "q2", "q9"]
 
 
 def test_an_empty_list_is_a_list(tmp_path: Path) -> None:
