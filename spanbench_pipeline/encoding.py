@@ -76,6 +76,18 @@ def encode(
     return Encoded(vectors, n_tokens, usable, len(new))
 
 
+def encode_anew(
+    texts: Sequence[str], settings: Encoder, *, models: Path, names: Sequence[str]
+) -> NDArray[np.float32]:
+    """Vectors of ``texts`` past any cache, shape (n, d): what stored ones must be equal to.
+
+    Raises what ``encode`` does.
+    """
+    encoder = _Encoder(settings, models)
+    found = [encoder.encode(name, text).vector for name, text in zip(names, texts, strict=True)]
+    return np.stack(found) if found else np.empty((0, 0), np.float32)
+
+
 def _encode_new(
     new: Mapping[bytes, tuple[str, str]], settings: Encoder, models: Path, progress: bool | None
 ) -> Iterator[dict[bytes, Entry]]:

@@ -5,13 +5,14 @@ from __future__ import annotations
 import hashlib
 from collections.abc import Callable
 from dataclasses import asdict
+from functools import partial
 from typing import Any
 
 import numpy as np
 import pyarrow as pa
 
 from spanbench_pipeline import chunkers, encoding, tables, weights
-from spanbench_pipeline.assets.stage import Check, Outcome, Reader, Stage
+from spanbench_pipeline.assets.stage import Check, Outcome, Reader, Rows, Stage
 from spanbench_pipeline.errors import NotMeasured
 from spanbench_pipeline.experiment import Encoder, Experiment, Reranker, slug
 from spanbench_pipeline.freshness import Key
@@ -20,6 +21,9 @@ from spanbench_pipeline.project import Project
 from spanbench_pipeline.retrieval import cards
 from spanbench_pipeline.retrieval.texts import chunk_texts
 
+TOLERANCE = 1e-3
+"""How far a vector made anew may be from the stored one, as a share of its largest component: the
+last bits differ from machine to machine, another model or text is further off by far."""
 MODEL_LIBRARIES = ("sentence-transformers", "tokenizers", "torch", "transformers")
 
 
@@ -45,7 +49,7 @@ def stages(experiment: Experiment, project: Project) -> list[Stage]:
             ),
             params={**model_params(experiment.encoders[encoder], project), "card": card},
             libraries=MODEL_LIBRARIES,
-            checks=_checks(experiment.encoders[encoder].normalize),
+            checks=_checks(chunker, experiment.encoders[encoder], card),
             kinds=("pytorch", "parquet"),
             owns={"corpus": experiment.corpus, "chunker": chunker, "encoder": encoder},
             tags={"corpus": experiment.corpus, "chunker": chunker, "encoder": slug(encoder)},
@@ -74,12 +78,7 @@ def _compute(
     corpus: str, chunker: str, settings: Encoder, card: bool
 ) -> Callable[[Reader], Outcome]:
     def compute(reader: Reader) -> Outcome:
-        chunks, documents = reader.table("chunks", chunker), reader.table("documents")
-        texts = chunk_texts(documents, chunks)
-        if card:
-            card_of = cards.cards(documents, cards.PREFIX_CHARS)
-            texts = cards.carded(texts, chunks["doc_id"].to_pylist(), card_of)
-        names = chunks["chunk_id"].to_pylist()
+        names, texts = _texts(reader, chunker, card)
         project = reader.project
         encoded = encoding.encode(
             texts, settings, models=project.models, cache=project.vectors, names=names
@@ -106,6 +105,16 @@ def _compute(
     return compute
 
 
+def _texts(reader: Reader, chunker: str, card: bool) -> tuple[list[str], list[str]]:
+    """The id of each chunk, and the text that its vector is made of."""
+    chunks, documents = reader.table("chunks", chunker), reader.table("documents")
+    texts = chunk_texts(documents, chunks)
+    if card:
+        card_of = cards.cards(documents, cards.PREFIX_CHARS)
+        texts = cards.carded(texts, chunks["doc_id"].to_pylist(), card_of)
+    return chunks["chunk_id"].to_pylist(), texts
+
+
 def _nullable(encoded: encoding.Encoded) -> pa.Array:
     """The vectors as a list column; null where a text has none."""
     n, width = encoded.vectors.shape
@@ -122,8 +131,33 @@ def _version(names: list[str], texts: list[str], encoder: str, fingerprint: str)
     return content.hexdigest()
 
 
-def _checks(unit: bool) -> tuple[Check, ...]:
-    length = " and of length 1" if unit else ""
+def _unlike_the_model(chunker: str, settings: Encoder, card: bool, reader: Reader) -> Rows:
+    """The first, middle and last stored vector against the configured model's, made anew.
+
+    They differ where another model served, or a vector stands beside another chunk's id.
+    """
+    stored = reader.own().filter(reader.own()["vector"].is_valid())
+    if not stored.num_rows:
+        return []
+    text_of = dict(zip(*_texts(reader, chunker, card), strict=True))
+    asked = sorted({0, stored.num_rows // 2, stored.num_rows - 1})
+    rows = [row for row in stored.take(asked).to_pylist() if row["chunk_id"] in text_of]
+    names = [row["chunk_id"] for row in rows]
+    anew = encoding.encode_anew(
+        [text_of[name] for name in names], settings, models=reader.project.models, names=names
+    )
+    wrong: Rows = []
+    for row, expected in zip(rows, anew, strict=True):
+        found = np.asarray(row["vector"], dtype=np.float32)
+        same = found.shape == expected.shape
+        difference = float(np.abs(found - expected).max()) if same else None
+        if difference is None or not difference <= TOLERANCE * float(np.abs(expected).max()):
+            wrong.append({"chunk_id": row["chunk_id"], "largest difference": difference})
+    return wrong
+
+
+def _checks(chunker: str, settings: Encoder, card: bool) -> tuple[Check, ...]:
+    length = " and of length 1" if settings.normalize else ""
     return (
         Check(
             "same_chunks_as_table",
@@ -135,6 +169,12 @@ def _checks(unit: bool) -> tuple[Check, ...]:
         Check(
             "sound_vectors",
             f"Every vector is finite{length}.",
-            lambda reader: invariants.wrong_vectors(reader.own(), unit=unit),
+            lambda reader: invariants.wrong_vectors(reader.own(), unit=settings.normalize),
+        ),
+        Check(
+            "vectors_of_the_configured_model",
+            f"The model that served is {settings.name}: encoded anew, the first, middle and last "
+            "chunk have the vectors that are stored for them.",
+            partial(_unlike_the_model, chunker, settings, card),
         ),
     )

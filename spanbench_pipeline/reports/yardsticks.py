@@ -153,8 +153,8 @@ def _reading(experiment: Experiment, inputs: ReportInputs) -> Items:
     lines = {
         "What they show": "which parts are hard and which are easy, for a published system and for "
         "these configurations alike, and whether ours are of the same order.",
-        "Another encoder": f"theirs is text-embedding-3-large, {ours}. A difference between a "
-        "published figure and ours is first of all this.",
+        "Another encoder": f"theirs is text-embedding-3-large, {ours}. With another encoder "
+        "the same chunks and queries give other figures.",
         "Other chunks": "our chunkers have settings of their own, stated under Chunkers. Longer "
         "chunks recall more and are less precise at the same k, so a recall counts only beside its "
         "characters retrieved, which the published figures come without.",

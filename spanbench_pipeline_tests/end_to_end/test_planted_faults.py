@@ -110,6 +110,13 @@ def swap_texts(table: pa.Table) -> pa.Table:
     return with_column(table, "text", table["text"].to_pylist()[::-1])
 
 
+def shifted_vectors(table: pa.Table) -> pa.Table:
+    """Every vector moved by one row."""
+    rows = [*range(1, table.num_rows), 0]
+    at = table.schema.get_field_index("vector")
+    return table.set_column(at, table.schema.field(at), table["vector"].take(rows))
+
+
 def nan_vector(table: pa.Table) -> pa.Table:
     vectors = table["vector"].to_pylist()
     vectors[0] = [float("nan"), *vectors[0][1:]]
@@ -175,6 +182,13 @@ FAULTS = [
     Fault("chunks/naive", change("chunker", lambda _: "clause"), "own_rows_only"),
     Fault("embeddings/clause", nan_vector, "sound_vectors"),
     Fault("embeddings/clause", change("vector", lambda v: [2 * x for x in v]), "sound_vectors"),
+    # Sound vectors all of them, but each beside the id of the chunk that follows.
+    Fault("embeddings/clause", shifted_vectors, "vectors_of_the_configured_model"),
+    Fault(
+        "embeddings/clause",
+        change("vector", lambda v: v[:-1]),
+        "vectors_of_the_configured_model",
+    ),
     Fault(
         "embeddings/clause",
         change("chunk_id", lambda c: c.replace(":clause:", ":naive:")),

@@ -75,7 +75,7 @@ def test_the_published_means_are_those_of_the_published_parts() -> None:
 def test_what_they_do_not_show_is_said() -> None:
     items = shown(LEGAL, list(OURS)).of("li")
     assert items[1].startswith(
-        "Another encoder: theirs is text-embedding-3-large, ours are e. A difference"
+        "Another encoder: theirs is text-embedding-3-large, ours are e. With another"
     )
     assert "the 3 queries of this corpus against one index of its 2 documents" in items[3]
 
