@@ -35,6 +35,7 @@ INDEX = (
     "encoder",
     "encoder_weights",
     "encoder_normalized",
+    "embedded",
 )
 """What of a configuration makes its index, beside the documents and how many there are."""
 
