@@ -367,9 +367,9 @@ def test_accept_and_gate(home: Path, capsys: pytest.CaptureFixture[str]):
     assert cli.main([*at, "run", "small"]) == 0
     assert "small against its accepted run: unchanged" in capsys.readouterr().out
     assert cli.main([*at, "gate", "small"]) == 0
-    assert capsys.readouterr().out == "small: pass (12 pass)\n"
+    assert capsys.readouterr().out == "small: pass (14 pass)\n"
     assert cli.main([*at, "gate", "small", "--format", "json"]) == 0
     found = json.loads(capsys.readouterr().out)
-    assert (found["result"], len(found["rows"])) == ("pass", 12)
+    assert (found["result"], len(found["rows"])) == ("pass", 14)
     assert cli.main([*at, "sql", "SELECT min(run_at) AS at FROM metric_history"]) == 0
     assert "+00:00" in capsys.readouterr().out
