@@ -91,16 +91,22 @@ def test_every_published_cell_with_the_exact_engine(project: Project, capsysbina
     check_published(project, capsysbinary)
 
 
+def lists(project: Project) -> dict[str, bytes]:
+    """What the channels found and what the configurations return, byte by byte."""
+    folders = (project.parquet / "cuad" / stage for stage in ("candidates", "rankings"))
+    return {str(path): path.read_bytes() for folder in folders for path in folder.iterdir()}
+
+
 def test_every_published_cell_with_qdrant_and_identical_rankings(project: Project, capsysbinary):
-    before = {p.name: p.read_bytes() for p in (project.parquet / "cuad" / "rankings").iterdir()}
-    result = run(project, "qdrant")
-    dense = {"naive", "clause", "clause_hybrid", "clause_unfiltered"}
-    ran = {name(key) for key in result.materialized}
-    assert {f"cuad/rankings/{config}" for config in dense} <= ran
-    after = {p.name: p.read_bytes() for p in (project.parquet / "cuad" / "rankings").iterdir()}
-    assert after == before
-    # Identical rankings stop the cascade; only reports name the engine.
-    assert not {asset for asset in ran if "metrics" in asset or "labels" in asset}
+    before = lists(project)
+    assert len(before) > 8
+    ran = {name(key) for key in run(project, "qdrant").materialized}
+    searched = {"naive_dense", "clause_dense", "clause_dense_unscoped"}
+    expected = {s.replace("_dense", "_dense_all_minilm_l6_v2") for s in searched}
+    assert {a.split("/")[2] for a in ran if a.startswith("cuad/candidates/")} == expected
+    assert lists(project) == before
+    # Identical lists stop the cascade; only reports name the engine.
+    assert not {asset for asset in ran if "metrics" in asset or "rankings" in asset}
     check_published(project, capsysbinary)
     run(project)
 

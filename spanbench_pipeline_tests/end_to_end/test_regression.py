@@ -99,11 +99,11 @@ def test_from_no_accepted_run_to_another_gold(small: Project, tmp_path: Path):
     assert run(small, "small") == {"small/regression", "warehouse"}
     assert run(small, "small") == set()
     code, found = judged(small, "small")
-    assert (code, found["verdicts"]) == (0, {"pass": 12})
+    assert (code, found["verdicts"]) == (0, {"pass": 14})
     assert "is the accepted one already" in accept.accept(small, "small")
     assert judged(small, "small")[0] == 0
 
-    # Another chunker's parameters: three metrics of one configuration are still compared.
+    # Another chunker's parameters: its three span metrics are still compared.
     edit(small, "small", "max_chars = 300", "max_chars = 25")
     assert "small/regression" in run(small, "small")
     code, found = judged(small, "small")
@@ -113,6 +113,7 @@ def test_from_no_accepted_run_to_another_gold(small: Project, tmp_path: Path):
         "precision",
         "recall",
         "mrr",
+        "ndcg",
     }
     assert {c for (c, m), r in rows.items() if r["verdict"] == "not comparable"} == {
         "clause + bm25"
@@ -126,7 +127,7 @@ def test_from_no_accepted_run_to_another_gold(small: Project, tmp_path: Path):
     run(small, "small")
     code, found = judged(small, "small")
     assert code == 2
-    assert found["verdicts"] == {"pass": 6, "new configuration": 6, "missing configuration": 6}
+    assert found["verdicts"] == {"pass": 7, "new configuration": 7, "missing configuration": 7}
     edit(small, "small", 'name = "other"', 'name = "clause + bm25"')
 
     # Another gold: nothing is compared until it is accepted anew.
@@ -138,7 +139,7 @@ def test_from_no_accepted_run_to_another_gold(small: Project, tmp_path: Path):
     run(small, "small")
     code, found = judged(small, "small")
     assert (code, found["result"]) == (2, "not comparable")
-    assert found["verdicts"] == {"not comparable": 12}
+    assert found["verdicts"] == {"not comparable": 14}
     assert {row["why"] for row in found["not_compared"]} == {
         "not comparable, accept anew: other gold_spans"
     }
