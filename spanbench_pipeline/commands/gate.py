@@ -44,7 +44,7 @@ def gate(project: Project, corpus: str, shape: str) -> tuple[str, int]:
 def judge(project: Project, corpus: str) -> dict[str, Any]:
     """Everything that the comparison of a corpus says, ready for JSON."""
     find(graphs.build(project), corpus)
-    rule = operations.load(project).regression
+    rule = operations.regression(project)
     # Before anything else: without an accepted run there is nothing that could be stale.
     held_against = accepted.read(project, corpus)
     if held_against is None:
@@ -79,7 +79,7 @@ def exit_code(table: pa.Table) -> int:
     compared: dict[str, bool] = {}
     for row in table.to_pylist():
         if row["verdict"] not in (NEW, NOT_ACCEPTED):
-            held = row["verdict"] != MISSING and row["n"] is not None
+            held = row["verdict"] != MISSING and bool(row["n"])  # over 0 queries nothing is held
             compared[row["config"]] = compared.get(row["config"], False) or held
     return PASS if compared and all(compared.values()) else NOT_COMPARABLE
 

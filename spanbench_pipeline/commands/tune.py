@@ -51,7 +51,7 @@ def tune(
     before = _signs(project, keys)
     require_fresh(project, corpus, keys, "tune")
     stored = Corpus(project, experiment, graph)
-    rule = operations.load(project).regression
+    rule = operations.regression(project)
     test = tuning.Test(rule.level, rule.rounds, rule.seed)
     split = splits.split(stored.queries, stored.gold_spans, share=share, seed=seed)
     for config in configs:
