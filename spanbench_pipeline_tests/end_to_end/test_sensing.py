@@ -40,7 +40,7 @@ def test_ticks_do_what_a_run_does_and_then_nothing(small: Project):
         )
         edit(small, "small", "max_chars = 300", "max_chars = 150")
         assert tick(small, instance)[0] == ("small", "chunks", "clause")
-        assert ("small", "rankings", "clause_bm25") in tick(small, instance)
+        assert ("small", "candidates", "clause_bm25") in tick(small, instance)
         assert not {key for key in tick(small, instance) if key[1:2] == ("chunks",)}
 
 

@@ -338,8 +338,8 @@ def test_figures_that_count_chunks_are_not_compared_where_chunks_differ() -> Non
     assert not [line for line in same if "count chunks, and not all" in line]
     found = page(client(*two_chunkers(), "halves"))
     assert (
-        "precision@5, recall@10 and mrr count chunks, and not all configurations have the same "
-        "ones: these figures are not compared from one of these groups to another."
+        "precision@5, recall@10, mrr and ndcg@10 count chunks, and not all configurations have the "
+        "same ones: these figures are not compared from one of these groups to another."
     ) in found.of("p")
     items = found.of("li")
     assert "halves, halves + hybrid: 6 chunks; characters: 50 to 50, quartiles 50, 50, 50." in items
