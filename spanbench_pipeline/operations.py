@@ -17,6 +17,8 @@ from spanbench_pipeline import settings
 from spanbench_pipeline.project import Project
 
 _URL = re.compile(r"https?://[^\s/]+\S*")
+_VARIABLE = re.compile(r"[A-Za-z_]\w*", re.ASCII)
+_HOST = re.compile(r"[^\s/@]+")
 _CRON_FIELD = re.compile(r"[0-9A-Za-z*,/#-]+")
 MAX_ROUNDS = 1_000_000
 MAX_SEED = 2**63 - 1
@@ -89,14 +91,42 @@ class Operations:
 
 def load(project: Project) -> Operations:
     """The operations of a project; InputError names file, key and the nearest valid name."""
-    for path in (project.home / "operations.toml", project.root / "data" / "operations.toml"):
-        if path.is_file():
-            return _Reader(path).operations(settings.parse(path))
-    return Operations()
+    path = _path(project)
+    return Operations() if path is None else _Reader(path).operations(settings.parse(path))
+
+
+def regression(project: Project) -> Regression:
+    """The rule of the regression check; what is wrong elsewhere in the file does not concern it."""
+    path = _path(project)
+    if path is None:
+        return Regression()
+    reader = _Reader(path)
+    return reader.regression(reader.section(settings.parse(path), "regression"))
+
+
+def _path(project: Project) -> Path | None:
+    """The one file that counts, where there is one."""
+    both = (project.home / "operations.toml", project.root / "data" / "operations.toml")
+    return next((path for path in both if path.is_file()), None)
 
 
 class _Reader(settings.Reader):
-    """Turns the parsed file into typed objects, with messages that say where."""
+    """Turns the parsed file into typed objects, with messages that say where.
+
+    Messages are logged, printed and recorded with runs. A webhook's URL or a password may stand
+    under any key of ``alerts`` by mistake, so they name the key and never repeat what it holds.
+    """
+
+    def assigned(self, where: str, key: str, found: object) -> str:
+        if (where.split(".")[0] if where != "top level" else key) == "alerts":
+            return key
+        return super().assigned(where, key, found)
+
+    def known(self, where: str, data: Mapping[str, Any], valid: set[str]) -> None:
+        for key in data:
+            if not _VARIABLE.fullmatch(key):  # a URL in the place of a key
+                raise self.error(where, f"a key is no name (valid: {', '.join(sorted(valid))})")
+        super().known(where, data, valid)
 
     def operations(self, data: Mapping[str, Any]) -> Operations:
         self.known("top level", data, {"nightly", "regression", "alerts"})
@@ -173,21 +203,27 @@ class _Reader(settings.Reader):
         where = "alerts.email"
         found: Email = self.filled(where, data, Email)
         self.one_of(where, "security", found.security, SECURITY)
-        self.require(where, 1 <= found.port <= 65535, f"port = {found.port} is no port")
-        self.require(where, bool(found.host), "host is empty")
+        self.require(where, 1 <= found.port <= 65535, "port must be in [1, 65535]")
+        self.require(where, bool(_HOST.fullmatch(found.host)), "host is no name of a host")
         self.require(where, bool(found.recipients), "recipients names nobody")
-        for address in (found.sender, *found.recipients):
-            plain = "@" in address and not any(c.isspace() for c in address)
-            self.require(where, plain, f"{address!r} is no address, such as who@example.com")
+        for key, addresses in (("sender", (found.sender,)), ("recipients", found.recipients)):
+            plain = all("@" in a and not any(c.isspace() for c in a) for a in addresses)
+            self.require(where, plain, f"{key}: no address, such as who@example.com")
+        self.variable(where, "password_env", found.password_env)
         both = (found.username is None) == (found.password_env is None)
         self.require(where, both, "give username and password_env together, or neither")
         return found
+
+    def variable(self, where: str, key: str, text: str | None) -> None:
+        sound = text is None or _VARIABLE.fullmatch(text) is not None
+        self.require(where, sound, f"{key} must be the name of an environment variable")
 
     def webhook(self, data: Mapping[str, Any]) -> Webhook:
         where = "alerts.webhook"
         found: Webhook = self.filled(where, data, Webhook)
         one = (found.url is None) != (found.url_env is None)
         self.require(where, one, "give exactly one of url and url_env")
+        self.variable(where, "url_env", found.url_env)
         if found.url is not None:
             self.url(where, "url", found.url)
         return found

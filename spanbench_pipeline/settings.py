@@ -56,6 +56,10 @@ class Reader:
         """The error to raise: file, table, problem."""
         return InputError(f"{self.path}: {where}: {problem}")
 
+    def assigned(self, where: str, key: str, found: object) -> str:
+        """How a message names a key with its value; a reader of secrets leaves the value out."""
+        return f"{key} = {found!r}"
+
     def known(self, where: str, data: Mapping[str, Any], valid: set[str]) -> None:
         """Refuses keys that are not in ``valid``."""
         for key in data:
@@ -74,9 +78,11 @@ class Reader:
         if kind is float and type(found) is int:
             found = float(found)
         if not isinstance(found, kind) or (kind is int and isinstance(found, bool)):
-            raise self.error(where, f"{key} = {found!r} must be of type {kind.__name__}")
+            raise self.error(
+                where, f"{self.assigned(where, key, found)} must be of type {kind.__name__}"
+            )
         if isinstance(found, float) and not math.isfinite(found):
-            raise self.error(where, f"{key} = {found} is no number")
+            raise self.error(where, f"{self.assigned(where, key, found)} is no number")
         return found
 
     def choice(self, data: Mapping[str, Any], where: str, key: str, valid: tuple[str, ...]) -> str:
@@ -89,7 +95,9 @@ class Reader:
         """Refuses a value that is not one of ``valid``."""
         names = list(valid)
         if found not in names:
-            raise self.error(where, f"{key} = {found!r} is unknown{nearest(found, names)}")
+            raise self.error(
+                where, f"{self.assigned(where, key, found)} is unknown{nearest(found, names)}"
+            )
 
     def filled(self, where: str, settings: Mapping[str, Any], kind: Any, **given: Any) -> Any:
         """The dataclass ``kind`` from a table: keys known, values of the declared types.
@@ -111,5 +119,5 @@ class Reader:
         if not isinstance(found, list):
             return found
         if not all(isinstance(text, str) for text in found):
-            raise self.error(where, f"{key} = {found!r} must be a list of texts")
+            raise self.error(where, f"{self.assigned(where, key, found)} must be a list of texts")
         return tuple(found)

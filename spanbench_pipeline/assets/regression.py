@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 from dataclasses import asdict
 from functools import partial
 from typing import Any
@@ -94,7 +95,7 @@ def _regression_stage(experiment: Experiment, project: Project) -> Stage:
         modules=("spanbench_pipeline.measures.regression",),
         params={
             "accepted": held_against,
-            "rule": str(rule) if isinstance(rule, InputError) else asdict(rule),
+            "rule": _unusable(rule) if isinstance(rule, InputError) else asdict(rule),
         },
         libraries=("numpy",),
         checks=(_follows(rule), _NO_REGRESSION, _NOTHING_CHANGED, _ALL_COMPARED),
@@ -105,7 +106,12 @@ def _regression_stage(experiment: Experiment, project: Project) -> Stage:
 
 
 def _rule(project: Project) -> Rule:
-    return Rule(**asdict(operations.load(project).regression))
+    return Rule(**asdict(operations.regression(project)))
+
+
+def _unusable(error: InputError) -> str:
+    """What is recorded of a file that is wrong: that it is, and no word of what stands in it."""
+    return f"unusable ({hashlib.sha256(str(error).encode()).hexdigest()[:12]})"
 
 
 def _regression(corpus: str, rule: Rule | InputError, reader: Reader) -> Outcome:
