@@ -18,12 +18,14 @@ import threading
 import time
 import urllib.error
 import urllib.request
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import ExitStack, contextmanager
 from dataclasses import asdict, dataclass, field
 from datetime import UTC, datetime
 from email.message import EmailMessage
 from email.policy import SMTP
 from email.utils import format_datetime, make_msgid
+from http.client import HTTPException
 from pathlib import Path
 from typing import Any
 
@@ -88,10 +90,14 @@ class Alert:
 
 @dataclass(frozen=True)
 class Delivery:
-    """What became of alerts on one channel; ``error`` is empty where all arrived."""
+    """What became of alerts on one channel; ``error`` is empty where all arrived.
+
+    ``missing`` are those that did not, or not at all of the recipients.
+    """
 
     channel: str
     error: str = ""
+    missing: tuple[Alert, ...] = field(default=(), compare=False)
 
 
 def about(asset: str, check: str = "") -> str:
@@ -105,10 +111,15 @@ def fault(*parts: str) -> str:
 
 
 def file_path(settings: Alerts, home: Path) -> Path:
-    """The alerts' file; InputError where it would lie outside the home."""
+    """The alerts' file; InputError where it would lie outside the home or be another's file."""
     path = (home / settings.file).resolve()
     if not path.is_relative_to(home.resolve()) or path == home.resolve():
-        raise InputError(f"alerts: file = {settings.file!r} must name a file in the home, {home}")
+        raise InputError(f"alerts: file must name a file in the home, {home}")
+    if path.suffix != ".jsonl" or path == (home / LEDGER).resolve():
+        raise InputError(
+            f"alerts: file must end in .jsonl and not be {LEDGER}: alerts are added to it, and "
+            "would spoil a file that is read as something else"
+        )
     return path
 
 
@@ -121,7 +132,7 @@ def send(
     ``DEADLINE_SECONDS``.
     """
     channels = {k: v for k, v in _channels(alerts, settings, home).items() if k not in set(skip)}
-    jobs = [_Job(name, work) for name, work in channels.items()]
+    jobs = [_Job(name, alerts, work) for name, work in channels.items()]
     deadline = time.monotonic() + DEADLINE_SECONDS
     deliveries = [job.finished(deadline) for job in jobs]
     for delivery in deliveries:
@@ -143,7 +154,7 @@ def report(alerts: Sequence[Alert], settings: Alerts, home: Path) -> list[Delive
             return []
         deliveries = send(new, settings, home)
         ledger.add(new)
-        _report_outages(new, deliveries, ledger, settings, home)
+        _report_outages(deliveries, ledger, settings, home)
         return deliveries
 
 
@@ -219,15 +230,14 @@ def _entries(path: Path) -> list[dict[str, Any]]:
 
 
 def _report_outages(
-    alerts: Sequence[Alert],
     deliveries: Iterable[Delivery],
     ledger: Ledger,
     settings: Alerts,
     home: Path,
 ) -> None:
     """Says which channels did not work: in the file always, elsewhere once an outage."""
-    ledger.mend({_outage(d, ()).about for d in deliveries if not d.error})
-    outages = [_outage(d, alerts) for d in deliveries if d.error]
+    ledger.mend({_outage(d).about for d in deliveries if not d.error})
+    outages = [_outage(d) for d in deliveries if d.error]
     failed = {d.channel for d in deliveries if d.error}
     first = [alert for alert in outages if alert.fault not in ledger]
     known = [alert for alert in outages if alert.fault in ledger]
@@ -238,12 +248,12 @@ def _report_outages(
         send(known, settings, home, skip={*failed, EMAIL, WEBHOOK})
 
 
-def _outage(delivery: Delivery, alerts: Iterable[Alert]) -> Alert:
+def _outage(delivery: Delivery) -> Alert:
     return Alert(
         corpus=f"alerts by {delivery.channel}",
         asset="",
         severity="ERROR",
-        details="\n".join(f"not sent there: {alert.title}" for alert in alerts),
+        details="\n".join(f"not sent there: {alert.title}" for alert in delivery.missing),
         fault=fault("channel", delivery.channel),
         error=f"could not be sent: {delivery.error}",
     )
@@ -251,9 +261,13 @@ def _outage(delivery: Delivery, alerts: Iterable[Alert]) -> Alert:
 
 def _channels(
     alerts: Sequence[Alert], settings: Alerts, home: Path
-) -> dict[str, Callable[[], None]]:
-    """The configured channels, each as what it has to do."""
-    found: dict[str, Callable[[], None]] = {FILE: lambda: _write(alerts, settings, home)}
+) -> dict[str, Callable[[], Iterator[str]]]:
+    """The configured channels, each as what it has to do.
+
+    A channel yields for each alert, in order, what was wrong with it ("": it arrived), and raises
+    what leaves no hope for the rest.
+    """
+    found: dict[str, Callable[[], Iterator[str]]] = {FILE: lambda: _write(alerts, settings, home)}
     if (email := settings.email) is not None:
         found[EMAIL] = lambda: _mail(alerts, email)
     if (webhook := settings.webhook) is not None:
@@ -266,8 +280,12 @@ class _Job:
     """A channel at work in a thread that nothing waits for beyond its deadline."""
 
     channel: str
-    work: Callable[[], None]
-    errors: list[str] = field(default_factory=list)
+    alerts: Sequence[Alert]
+    work: Callable[[], Iterator[str]]
+    answers: list[str] = field(default_factory=list)
+    """What became of each alert so far."""
+    ended_by: str = ""
+    given_up: bool = False
 
     def __post_init__(self) -> None:
         self.thread = threading.Thread(target=self._run, daemon=True)
@@ -275,44 +293,70 @@ class _Job:
 
     def _run(self) -> None:
         try:
-            self.work()
+            for answer in self.work():
+                self.answers.append(answer)
+                if self.given_up:  # what was told not to have arrived should not arrive later
+                    return
         except Exception as error:
-            self.errors.append(_plain(error))
+            self.ended_by = _plain(error)
 
     def finished(self, deadline: float) -> Delivery:
         """What became of it by ``deadline`` (of the monotonic clock)."""
         self.thread.join(max(0.0, deadline - time.monotonic()))
-        if self.thread.is_alive():
-            return Delivery(self.channel, f"not done within {DEADLINE_SECONDS:.0f} s")
-        return Delivery(self.channel, *self.errors)
+        self.given_up = self.thread.is_alive()
+        rest = f"not done within {DEADLINE_SECONDS:.0f} s" if self.given_up else self.ended_by
+        # Padded with what ended the work: those are the alerts that it did not come to.
+        answers = [*self.answers, *len(self.alerts) * [rest]][: len(self.alerts)]
+        missing = tuple(a for a, answer in zip(self.alerts, answers, strict=True) if answer)
+        return Delivery(self.channel, "; ".join(dict.fromkeys(filter(None, answers))), missing)
 
 
-def _write(alerts: Iterable[Alert], settings: Alerts, home: Path) -> None:
+def _write(alerts: Iterable[Alert], settings: Alerts, home: Path) -> Iterator[str]:
     path = file_path(settings, home)
     for alert in alerts:
-        append(path, {"at": _now(), "title": alert.title, **asdict(alert)})
+        try:
+            append(path, {"at": _now(), "title": alert.title, **asdict(alert)})
+            yield ""
+        except OSError as error:
+            yield _plain(error)
 
 
-def _mail(alerts: Iterable[Alert], email: Email) -> None:
-    """One message an alert, over one connection."""
-    with _connected(email) as server:
-        if email.username is not None:
-            server.login(email.username, _secret(email.password_env))
+def _mail(alerts: Iterable[Alert], email: Email) -> Iterator[str]:
+    """One message an alert, over one connection; over a new one where the server closed it."""
+    with ExitStack() as connections:
+        server = connections.enter_context(_connected(email))
         for alert in alerts:
-            refused = server.send_message(_message(alert, email))
-            if refused:
-                raise InputError(f"the mail server refused {len(refused)} of the recipients")
+            if server.sock is None:
+                server = connections.enter_context(_connected(email))
+            yield _mailed(server, _message(alert, email))
 
 
-def _connected(email: Email) -> smtplib.SMTP:
+def _mailed(server: smtplib.SMTP, message: EmailMessage) -> str:
+    try:
+        refused: Mapping[str, Any] = server.send_message(message)
+    except smtplib.SMTPRecipientsRefused as error:
+        refused = error.recipients
+    except (smtplib.SMTPException, OSError) as error:
+        return _plain(error)
+    return f"the mail server refused {len(refused)} of the recipients" if refused else ""
+
+
+@contextmanager
+def _connected(email: Email) -> Iterator[smtplib.SMTP]:
+    """A connection that is logged in where that is wanted."""
     where = (email.host, email.port)
+    context = ssl.create_default_context()
+    server: smtplib.SMTP
     if email.security == "tls":
-        context = ssl.create_default_context()
-        return smtplib.SMTP_SSL(*where, timeout=TIMEOUT_SECONDS, context=context)
-    server = smtplib.SMTP(*where, timeout=TIMEOUT_SECONDS)
-    if email.security == "starttls":
-        server.starttls(context=ssl.create_default_context())
-    return server
+        server = smtplib.SMTP_SSL(*where, timeout=TIMEOUT_SECONDS, context=context)
+    else:
+        server = smtplib.SMTP(*where, timeout=TIMEOUT_SECONDS)
+    with server:
+        if email.security == "starttls":
+            server.starttls(context=context)
+        if email.username is not None:
+            server.login(email.username, _secret(email.password_env, "password_env"))
+        yield server
 
 
 def _message(alert: Alert, email: Email) -> EmailMessage:
@@ -327,8 +371,8 @@ def _message(alert: Alert, email: Email) -> EmailMessage:
     return message
 
 
-def _post(alerts: Iterable[Alert], webhook: Webhook) -> None:
-    url = webhook.url if webhook.url is not None else _secret(webhook.url_env)
+def _post(alerts: Iterable[Alert], webhook: Webhook) -> Iterator[str]:
+    url = webhook.url if webhook.url is not None else _secret(webhook.url_env, "url_env")
     if not url.startswith(("http://", "https://")):
         raise InputError("the webhook's URL must begin with http:// or https://")
     opener = urllib.request.build_opener(_NoRedirect)
@@ -338,7 +382,11 @@ def _post(alerts: Iterable[Alert], webhook: Webhook) -> None:
             data=json.dumps({"text": alert.text}).encode(),
             headers={"Content-Type": "application/json"},
         )
-        opener.open(request, timeout=TIMEOUT_SECONDS).close()
+        try:
+            opener.open(request, timeout=TIMEOUT_SECONDS).close()
+            yield ""
+        except (OSError, HTTPException) as error:
+            yield _plain(error)
 
 
 class _NoRedirect(urllib.request.HTTPRedirectHandler):
@@ -348,10 +396,11 @@ class _NoRedirect(urllib.request.HTTPRedirectHandler):
         return None
 
 
-def _secret(variable: str | None) -> str:
+def _secret(variable: str | None, key: str) -> str:
     value = os.environ.get(variable or "", "")
     if not value:
-        raise InputError(f"the environment variable {variable} is not set")
+        # Not by its name: whoever took the key for the secret's own place wrote the secret there.
+        raise InputError(f"the environment variable that {key} names is not set")
     return value
 
 

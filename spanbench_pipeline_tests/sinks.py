@@ -32,6 +32,8 @@ class MailSink(socketserver.ThreadingTCPServer):
         self.security = security
         self.login = login
         self.refused: set[str] = set()
+        self.refused_texts: dict[str, str] = {}
+        """A text in a message -> the answer to it; "" closes the connection."""
         self.messages: list[EmailMessage] = []
         self.encrypted: list[bool] = []
 
@@ -87,16 +89,22 @@ class _MailSession(socketserver.StreamRequestHandler):
     def do_rcpt(self, rest: str) -> None:
         self.say("550 nobody" if any(r in rest for r in self.server.refused) else "250 ok")
 
-    def do_data(self, _: str) -> None:
+    def do_data(self, _: str) -> bool:
         self.say("354 go ahead")
         lines = []
         while (line := self.rfile.readline()) != b".\r\n":
             lines.append(line.removeprefix(b".") if line.startswith(b"..") else line)
+        text = b"".join(lines).decode()
+        for answer in (a for part, a in self.server.refused_texts.items() if part in text):
+            if answer:
+                self.say(answer)
+            return bool(answer)
         parsed = email.message_from_bytes(b"".join(lines), policy=email.policy.default)
         assert isinstance(parsed, EmailMessage)
         self.server.messages.append(parsed)
         self.server.encrypted.append(self.secure)
         self.say("250 taken")
+        return True
 
     def do_rset(self, _: str) -> None:
         self.say("250 ok")
@@ -120,6 +128,8 @@ class WebhookSink(http.server.ThreadingHTTPServer):
     def __init__(self) -> None:
         super().__init__(("127.0.0.1", 0), _WebhookSession)
         self.status = 200
+        self.refused_texts: dict[str, int] = {}
+        """A text in a message -> the status that answers it."""
         self.posts: list[Any] = []
         self.other_requests = 0
 
@@ -133,10 +143,12 @@ class _WebhookSession(http.server.BaseHTTPRequestHandler):
 
     def do_POST(self) -> None:
         body = json.loads(self.rfile.read(int(self.headers["Content-Length"])))
-        if self.server.status == 200 and self.headers["Content-Type"] == "application/json":
+        refused = (s for part, s in self.server.refused_texts.items() if part in body["text"])
+        status = next(refused, self.server.status)
+        if status == 200 and self.headers["Content-Type"] == "application/json":
             self.server.posts.append(body)
-        self.send_response(self.server.status)
-        if 300 <= self.server.status < 400:
+        self.send_response(status)
+        if 300 <= status < 400:
             self.send_header("Location", "/elsewhere")
         self.send_header("Content-Length", "0")
         self.end_headers()

@@ -163,7 +163,7 @@ def test_an_unset_variable_and_a_malformed_url_are_told_by_name(
     monkeypatch.delenv("HOOK", raising=False)
     settings = Alerts(webhook=Webhook(url_env="HOOK"))
     assert send([alert()], settings, tmp_path)[1].error == (
-        "the environment variable HOOK is not set"
+        "the environment variable that url_env names is not set"
     )
     monkeypatch.setenv("HOOK", "file:///etc/passwd")
     error = send([alert()], settings, tmp_path)[1].error
@@ -325,3 +325,87 @@ def test_the_file_lies_in_the_home(tmp_path: Path, name: str):
 def test_a_fault_is_its_parts_and_nothing_else():
     assert fault("a", "b") == fault("a", "b")
     assert len({fault("a", "b"), fault("ab"), fault("b", "a"), fault("a", "b", "")}) == 4
+
+
+def test_a_refused_message_keeps_no_other_from_arriving(
+    tmp_path: Path, mail: MailSink, hook: WebhookSink
+):
+    """And the outage names exactly what did not arrive there."""
+    hook.refused_texts = {"two": 400}
+    mail.refused_texts = {"one": "554 no", "three": ""}  # refused; the connection closed
+    sent = [alert(check, fault=check) for check in ("one", "two", "three", "four")]
+    deliveries = report(sent, everything(mail, hook), tmp_path)
+    assert [[a.check for a in d.missing] for d in deliveries] == [[], ["one", "three"], ["two"]]
+    closed = "the mail server did not answer, or closed the connection"
+    assert deliveries == [
+        Delivery("file"),
+        Delivery("e-mail", f"the mail server answered 554 (SMTPDataError); {closed}"),
+        Delivery("webhook", "HTTP status 400"),
+    ]
+    posted = [next(c for c in CHECKS if c in p["text"]) for p in hook.posts[:3]]
+    assert posted == ["one", "three", "four"]
+    mailed = [next(c for c in CHECKS if c in m["Subject"]) for m in mail.messages[:2]]
+    assert mailed == ["two", "four"]
+    outages = {e["corpus"]: e["details"] for e in lines(tmp_path) if "alerts by" in e["corpus"]}
+    title = "not sent there: small/chunks/naive: check {} failed (ERROR)"
+    assert outages == {
+        "alerts by e-mail": "\n".join(title.format(c) for c in ("one", "three")),
+        "alerts by webhook": title.format("two"),
+    }
+
+
+CHECKS = ("one", "two", "three", "four")
+
+
+def test_one_refused_recipient_keeps_no_message_from_the_others(tmp_path: Path, mail: MailSink):
+    mail.refused = {"gone@example.com"}
+    both = Email("127.0.0.1", "s@example.com", ("gone@example.com", "team@example.com"), mail.port)
+    sent = [alert(check) for check in CHECKS]
+    [_, delivery] = send(sent, Alerts(email=both), tmp_path)
+    assert len(mail.messages) == 4
+    assert delivery == Delivery("e-mail", "the mail server refused 1 of the recipients")
+    nobody = Email("127.0.0.1", "s@example.com", ("gone@example.com",), mail.port)
+    [_, delivery] = send(sent, Alerts(email=nobody), tmp_path)
+    assert delivery.missing == tuple(sent)
+    assert delivery.error == "the mail server refused 1 of the recipients"
+
+
+def test_what_the_deadline_cuts_off_is_missing_and_does_not_arrive_later(
+    tmp_path: Path, hook: WebhookSink, monkeypatch: pytest.MonkeyPatch
+):
+    monkeypatch.setattr(alerts, "DEADLINE_SECONDS", 1.0)
+    taken = hook.finish_request
+
+    def slow(*given: object) -> None:
+        time.sleep(0.7)
+        taken(*given)
+
+    monkeypatch.setattr(hook, "finish_request", slow)
+    [_, delivery] = send(
+        [alert(check) for check in CHECKS], Alerts(webhook=Webhook(url=hook.url)), tmp_path
+    )
+    assert delivery.error == "not done within 1 s"
+    assert [a.check for a in delivery.missing] == ["two", "three", "four"]
+    time.sleep(1.5)
+    assert len(hook.posts) <= 2  # the one that was on its way may have arrived
+
+
+@pytest.mark.parametrize(
+    "name", ["operations.toml", "spanbench.duckdb", "dagster/dagster.yaml", alerts.LEDGER]
+)
+def test_the_file_is_no_other_file_of_the_home(tmp_path: Path, name: str):
+    with pytest.raises(InputError, match=r"must end in \.jsonl"):
+        alerts.file_path(Alerts(file=name), tmp_path)
+
+
+def test_what_stands_for_a_variable_is_never_told(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, log: list[str], mail: MailSink
+):
+    """A password may look like a name."""
+    monkeypatch.delenv("hunter2", raising=False)
+    channel = email(mail.port, username="me", password_env="hunter2")
+    report([alert()], Alerts(email=channel, webhook=Webhook(url_env="hunter2")), tmp_path)
+    told = "\n".join([*log, *(p.read_text() for p in tmp_path.iterdir())])
+    assert "the environment variable that password_env names is not set" in told
+    assert "the environment variable that url_env names is not set" in told
+    assert "hunter2" not in told

@@ -32,7 +32,8 @@ def test(project: Project) -> str:
         email = found.alerts.email
         places[alerts.EMAIL] = f"{', '.join(email.recipients)} by {email.host}:{email.port}"
     if found.alerts.webhook is not None:
-        places[alerts.WEBHOOK] = found.alerts.webhook.url_env or "its url"
+        held = "url" if found.alerts.webhook.url_env is None else "url_env"
+        places[alerts.WEBHOOK] = f"its {held}"
     deliveries = alerts.send([alert], found.alerts, project.home)
     text = _table(deliveries, places)
     if any(delivery.error for delivery in deliveries):
@@ -43,6 +44,6 @@ def test(project: Project) -> str:
 
 
 def _table(deliveries: list[Delivery], places: dict[str, str]) -> str:
-    # A webhook's URL is a password: the table does not show it.
+    # A webhook's URL is a password: the table shows neither it nor what should name its variable.
     rows = [[d.channel, places[d.channel], d.error or "arrived"] for d in deliveries]
     return terminal.table(["channel", "to", "test alert"], rows)

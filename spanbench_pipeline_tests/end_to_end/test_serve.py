@@ -329,5 +329,6 @@ def test_alerts_test_says_what_arrived_and_what_did_not(
         assert printed.count("arrived") == 2
         assert "HTTP status 500" in printed
         assert hook.url not in printed
+        assert "SPANBENCH_TEST_WEBHOOK" not in printed
         # Sent each time that it is asked for: the ledger is for faults.
         assert len(mail.messages) == 2
