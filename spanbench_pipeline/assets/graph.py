@@ -42,6 +42,12 @@ class Graph:
         for error in self.broken.values():
             log.warning("left out: %s", error)
 
+    def problem(self, corpus: str) -> str:
+        """Why nothing of a corpus can run; empty where it has an experiment."""
+        if corpus in self.broken:
+            return f"{corpus}: broken experiment: {self.broken[corpus]}"
+        return "" if corpus in self.experiments else f"{corpus}: no experiment for this corpus"
+
     def of(self, corpora: Iterable[str]) -> list[Stage]:
         """The stages of some corpora, and the warehouse."""
         wanted = set(corpora)
@@ -63,9 +69,11 @@ def build(project: Project, dense_engine: str | None = None) -> Graph:
             found[loaded.corpus] = loaded
         except InputError as error:
             broken[path.stem] = error
-        except (OSError, ValueError, RuntimeError) as error:
-            # Paths that no system takes, nesting without end: one odd file must not stop the rest.
-            broken[path.stem] = InputError(f"{path}: cannot be used: {error}")
+        except Exception as error:
+            # Paths that no system takes, nesting without end, whatever a chunker of one's own does:
+            # one odd file must not stop the rest.
+            told = f"{type(error).__name__}: {error}"
+            broken[path.stem] = InputError(f"{path}: cannot be used: {told}")
     return Graph(found, (*stages, views.stage(stages)), broken)
 
 

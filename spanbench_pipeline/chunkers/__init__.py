@@ -57,6 +57,17 @@ def load(settings: ChunkerSettings, path: Path | str) -> Chunker:
     valid name.
     """
     where = f"{path}: chunkers.{settings.name}"
+    try:
+        return _load(where, settings)
+    except InputError:
+        raise
+    except (Exception, SystemExit) as error:
+        # The module is the user's own code, which may do anything where it is imported or asked.
+        told = " ".join(f"{type(error).__name__}: {error}".split())
+        raise InputError(f"{where}: module {settings.strategy!r} cannot be used: {told}") from error
+
+
+def _load(where: str, settings: ChunkerSettings) -> Chunker:
     module = _module(where, settings.strategy)
     is_bool = [isinstance(getattr(module, name, None), bool) for name in ("TILES", "OVERLAPS")]
     if not all(is_bool) or not callable(getattr(module, "chunk", None)):

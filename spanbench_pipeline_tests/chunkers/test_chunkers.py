@@ -155,9 +155,26 @@ def test_modules_that_are_no_chunkers_are_refused(
         load(own(source))
 
 
-def test_a_module_that_a_chunker_misses_is_its_own_fault(own: Callable[[str], str]) -> None:
-    with pytest.raises(ModuleNotFoundError, match="no_such_thing"):
-        load(own("import no_such_thing"))
+@pytest.mark.parametrize(
+    ("source", "message"),
+    [
+        ("def chunk(:", r"SyntaxError: .*\(paragraphs\.py, line 1\)"),
+        ("import no_such_thing", "ModuleNotFoundError: No module named 'no_such_thing'"),
+        ("from os import no_such_thing", "ImportError: "),
+        ("1 / 0", "ZeroDivisionError: division by zero"),
+        ("raise ValueError('two\\nlines')", "ValueError: two lines$"),
+        ("raise SystemExit(3)", "SystemExit: 3"),
+        (HEAD + "def chunk(text, *, n: nowhere = 1): return []", "NameError: .*nowhere"),
+        (HEAD + "def chunk(text): return []\ndef problem(): 1 / 0", "ZeroDivisionError"),
+        (HEAD + "def chunk(text): return []\ndef sizes(): return {}[1]", "KeyError: 1"),
+    ],
+)
+def test_a_module_that_breaks_is_told_with_what_it_raised(
+    own: Callable[[str], str], source: str, message: str
+) -> None:
+    named = r"^lab\.toml: chunkers\.mine: module 'own_chunkers\.paragraphs' cannot be used: "
+    with pytest.raises(InputError, match=named + message):
+        load(own(source))
 
 
 def test_types_of_parameters(own: Callable[[str], str]) -> None:

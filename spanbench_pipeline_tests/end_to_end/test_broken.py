@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import logging
 import shutil
+import sys
 from pathlib import Path
 
 import dagster as dg
@@ -35,9 +36,26 @@ BROKEN = {
 """Name of the file -> what is replaced in a sound one, by what, and the message."""
 
 
+MODULES = {
+    "syntax": ("def chunk(:", "SyntaxError"),
+    "missing_import": ("import no_such_thing", "No module named 'no_such_thing'"),
+    "breaks": ("1 / 0", "ZeroDivisionError: division by zero"),
+}
+"""Name of a chunker's module -> its source, and what is said of it."""
+BROKEN |= {
+    f"module_{name}": ("clause = {}", f'clause = {{ strategy = "broken_cutters.{name}" }}', said)
+    for name, (_, said) in MODULES.items()
+}
+
+
 @pytest.fixture
-def home(finished: Project, tmp_path: Path) -> Path:
-    """A home with one corpus that is well and four files that are broken."""
+def home(finished: Project, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A home with one corpus that is well, files that are broken, and ones whose module is."""
+    (tmp_path / "code" / "broken_cutters").mkdir(parents=True)
+    for name, (source, _) in MODULES.items():
+        (tmp_path / "code" / "broken_cutters" / f"{name}.py").write_text(source)
+    monkeypatch.syspath_prepend(tmp_path / "code")
+    monkeypatch.delitem(sys.modules, "broken_cutters", raising=False)
     folder = tmp_path / "home" / "experiments"
     folder.mkdir(parents=True)
     shutil.copy(finished.root / "data" / "experiments" / "small.toml", folder)
