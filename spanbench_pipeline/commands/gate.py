@@ -44,7 +44,7 @@ def gate(project: Project, corpus: str, shape: str) -> tuple[str, int]:
 def judge(project: Project, corpus: str) -> dict[str, Any]:
     """Everything that the comparison of a corpus says, ready for JSON."""
     find(graphs.build(project), corpus)
-    rule = operations.load(project).regression
+    rule = operations.regression(project)
     # Before anything else: without an accepted run there is nothing that could be stale.
     held_against = accepted.read(project, corpus)
     if held_against is None:
