@@ -19,7 +19,7 @@ import dagster as dg
 
 from spanbench_pipeline import alerts
 from spanbench_pipeline.alerts import Alert
-from spanbench_pipeline.assets import attempts
+from spanbench_pipeline.assets import attempts, broken
 from spanbench_pipeline.assets.graph import Graph
 from spanbench_pipeline.assets.turn import CORPORA_TAG
 from spanbench_pipeline.freshness import Key, name
@@ -258,6 +258,28 @@ class Reading:
 
     def _run_link(self, run: dg.DagsterRun) -> str:
         return f"{self.link.rstrip('/')}/runs/{run.run_id}"
+
+
+def unusable(corpus: str, problem: str) -> Alert:
+    """A corpus that should run by itself and whose experiment cannot be used."""
+    return Alert(
+        corpus=corpus,
+        asset=_shown_as(corpus),
+        severity="ERROR",
+        details=problem,
+        fault=alerts.fault("experiment", corpus, problem),
+        error="nothing of this corpus runs",
+    )
+
+
+def usable(corpus: str) -> str:
+    """What is well again where the experiment of a corpus can be used: see ``alerts.mend``."""
+    return alerts.about(_shown_as(corpus))
+
+
+def _shown_as(corpus: str) -> str:
+    """The asset by which the web UI shows a broken experiment."""
+    return f"{broken.GROUP}/{corpus}"
 
 
 def evaluations(instance: dg.DagsterInstance, run_id: str) -> Iterator[dg.AssetCheckEvaluation]:

@@ -9,8 +9,9 @@ from __future__ import annotations
 
 import logging
 import os
+import re
 import time
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -60,9 +61,11 @@ def build(where: Project, found: Graph) -> Automation:
             jobs.append(job)
     except InputError as error:
         log.error("left out: the nightly schedule: %s", error)
-    sensors = [_check_alerts(where), _run_failure_alerts(where)]
-    if corpus_jobs:
-        sensors.append(_keep_fresh(where, found, corpus_jobs))
+    sensors = [
+        _check_alerts(where),
+        _run_failure_alerts(where),
+        _keep_fresh(where, found, corpus_jobs),
+    ]
     return Automation(jobs, schedules, sensors)
 
 
@@ -74,9 +77,16 @@ def is_nightly() -> bool:
 def tick_seconds(default: int) -> int:
     """How often a sensor looks; InputError where the variable holds no number of seconds."""
     text = os.environ.get(TICK_VARIABLE, str(default))
-    if not text.isascii() or not text.isdigit() or int(text) < 1:
-        raise InputError(f"{TICK_VARIABLE} = {text!r} must be a whole number of seconds from 1")
+    if not re.fullmatch(r"[1-9][0-9]{0,4}", text):
+        raise InputError(
+            f"{TICK_VARIABLE} = {text!r} must be a whole number of seconds, from 1 to 99999"
+        )
     return int(text)
+
+
+def require_ticks() -> None:
+    """Refuses a wrong interval before what would stumble over it starts."""
+    tick_seconds(ALERT_SECONDS)
 
 
 def dense_engine() -> str | None:
@@ -154,8 +164,9 @@ def _nightly_op(where: Project, corpus: str) -> dg.OpDefinition:
     )
     def bring_up_to_date(context) -> None:  # type: ignore[no-untyped-def]  # noqa: ANN001
         graph = graphs.build(where, dense_engine())
-        if corpus in graph.broken:
-            raise graph.broken[corpus]
+        if problem := graph.problem(corpus):
+            _tell_unusable(where, {corpus: problem})
+            raise ReportedElsewhere(problem)
         tags = {NIGHTLY_TAG: context.run_id}
         result = Runner(where, context.instance, graph.of([corpus]), tags).run()
         context.add_output_metadata(_told(where, context, result))
@@ -266,16 +277,19 @@ def _keep_fresh(where: Project, loaded: Graph, jobs: list[Any]) -> dg.SensorDefi
 
     @dg.sensor(
         name="keep_fresh",
-        jobs=jobs,
+        jobs=jobs or None,  # none where every experiment is broken
         minimum_interval_seconds=tick_seconds(FRESH_SECONDS),
         default_status=_sensor_status(is_nightly()),
-        description="Runs the next wave of each nightly corpus that is stale and not at work.",
+        description="Runs the next wave of each nightly corpus that is stale and not at work; "
+        "sends an alert for one whose experiment cannot be used.",
     )
     def sensor(context: dg.SensorEvaluationContext) -> list[dg.RunRequest] | dg.SkipReason:
         alert_events.bury_dead_runs(context.instance)  # they would be at work for ever
         corpora = operations.load(where).nightly.corpora
         requests, why_not = [], []
-        for corpus, found in look(where, context.instance, corpora, dense_engine()).items():
+        coming = look(where, context.instance, corpora, dense_engine())
+        _tell_unusable(where, {c: n.why_not if n.unusable else "" for c, n in coming.items()})
+        for corpus, found in coming.items():
             if not found.wave:
                 why_not.append(found.why_not)
             elif not keys.issuperset(found.wave):
@@ -287,6 +301,17 @@ def _keep_fresh(where: Project, loaded: Graph, jobs: list[Any]) -> dg.SensorDefi
         return requests or dg.SkipReason("; ".join(why_not) or nobody)
 
     return sensor
+
+
+def _tell_unusable(where: Project, problems: Mapping[str, str]) -> None:
+    """An alert for each corpus whose experiment cannot be used, until it can ("" for a problem).
+
+    No run fails by it, since there is none: the other alerts would say nothing.
+    """
+    wrong = {corpus: problem for corpus, problem in problems.items() if problem}
+    alerts.mend([alert_events.usable(c) for c in problems if c not in wrong], where.home)
+    told = [alert_events.unusable(corpus, problem) for corpus, problem in wrong.items()]
+    alerts.report(told, operations.load(where).alerts, where.home)
 
 
 def _request(corpus: str, wave: Iterable[Key]) -> dg.RunRequest:

@@ -38,10 +38,14 @@ class _Coming:
 
 @dataclass(frozen=True)
 class Next:
-    """The assets of a corpus to run now, inputs before users; where there are none, why."""
+    """The assets of a corpus to run now, inputs before users; where there are none, why.
+
+    ``unusable``: that is because the corpus has no experiment that could be used.
+    """
 
     wave: list[Key] = field(default_factory=list)
     why_not: str = ""
+    unusable: bool = False
 
 
 def next_waves(
@@ -74,10 +78,8 @@ def _next(
     corpus: str,
     coming: _Coming,
 ) -> Next:
-    if corpus in graph.broken:
-        return Next(why_not=f"{corpus}: broken experiment: {graph.broken[corpus]}")
-    if corpus not in graph.experiments:
-        return Next(why_not=f"{corpus}: no experiment for this corpus")
+    if problem := graph.problem(corpus):
+        return Next(why_not=problem, unusable=True)
     at_work = lock.holder(project.locks, corpus) or coming.corpora.get(corpus)
     if at_work:
         return Next(why_not=f"{corpus}: at work in {at_work}")

@@ -334,10 +334,35 @@ def test_a_corpus_that_broke_since_is_an_alert_of_the_nightly_run(operated: Oper
     job = operated.load().resolve_job_def("nightly_run")
     edit(operated.project, "small", "size = 200", "sise = 200")
     assert not job.execute_in_process(instance=operated.instance, raise_on_error=False).success
+    # Once, whoever finds it first, and however often.
+    for _ in range(2):
+        requests, why = operated.tick("keep_fresh")
+        assert (requests, "broken experiment" in why) == ([], True)
     [told] = operated.tell()
     assert told["corpus"] == "small"
-    assert told["error"] == "InputError in nightly_small"
+    assert told["title"] == "broken_experiments/small: nothing of this corpus runs (ERROR)"
     assert "unknown key 'sise'" in told["details"]
+    edit(operated.project, "small", "sise = 200", "size = 200")
+    operated.tick("keep_fresh")
+    edit(operated.project, "small", "size = 200", "sise = 200")
+    operated.tick("keep_fresh")
+    assert len(operated.tell()) == 2  # it was well in between
+
+
+def test_a_corpus_that_is_broken_or_gone_is_an_alert_of_the_freshness_sensor(
+    project: Project, instance: dg.DagsterInstance
+):
+    """Even where no experiment is left that could be used."""
+    path = project.root / "data" / "experiments" / "small.toml"
+    edit(project, "small", "size = 200", "sise = 200")
+    operated = Operated(project, instance)
+    operated.tick("keep_fresh")
+    path.unlink()
+    operated.tick("keep_fresh")
+    assert [told["details"].split(":")[1] for told in operated.tell()] == [
+        " broken experiment",
+        " no experiment for this corpus",
+    ]
 
 
 def test_wrong_operations_leave_out_the_schedule_and_nothing_else(
@@ -389,7 +414,7 @@ def test_no_nightly_corpora_mean_no_schedule_and_no_requests(
 def test_the_interval_is_a_number_of_seconds(monkeypatch: pytest.MonkeyPatch):
     monkeypatch.setenv(automation.TICK_VARIABLE, "5")
     assert automation.tick_seconds(30) == 5
-    for wrong in ("0", "-1", "soon", ""):
+    for wrong in ("0", "-1", "soon", "", "9" * 5000):
         monkeypatch.setenv(automation.TICK_VARIABLE, wrong)
         with pytest.raises(InputError, match="whole number"):
             automation.tick_seconds(30)
