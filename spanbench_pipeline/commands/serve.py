@@ -8,11 +8,10 @@ from __future__ import annotations
 
 import os
 import signal
-import socket
 import subprocess
 import sys
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from types import FrameType
 from typing import Self
@@ -20,6 +19,7 @@ from typing import Self
 from spanbench_pipeline import alerts, automation, operations
 from spanbench_pipeline.assets import graph as graphs
 from spanbench_pipeline.assets.instance import open_instance
+from spanbench_pipeline.commands.address import require_free
 from spanbench_pipeline.errors import InputError
 from spanbench_pipeline.project import Project
 
@@ -38,10 +38,12 @@ def serve(project: Project, host: str, port: int) -> int:
     this home.
     """
     _check(project, host, port)
-    with _only_one(project), _Signals() as asked:
+    with _only_one(project) as lock, _Signals() as asked:
         with open_instance(project):
             pass  # writes dagster.yaml where it is missing
-        processes = {name: _start(project, c) for name, c in _commands(project, host, port).items()}
+        commands = _commands(project, host, port)
+        processes = {name: _start(project, c, lock) for name, c in commands.items()}
+        _note_holders(lock, {"serve": os.getpid(), **{n: p.pid for n, p in processes.items()}})
         sys.stderr.write(f"the web UI: http://{host}:{port}  (stop with Ctrl-C or SIGTERM)\n")
         ended: list[str] = []
         try:
@@ -66,29 +68,39 @@ def _check(project: Project, host: str, port: int) -> None:
     if settings.nightly.corpora:
         job = automation.nightly_job(project, found, settings)
         automation.nightly_schedule(settings, job)
-    for corpus in settings.nightly.corpora:
-        if corpus in found.broken:
-            raise found.broken[corpus]
-    with socket.socket() as probe:
-        probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
-        try:
-            probe.bind((host, port))
-        except OSError as error:
-            raise InputError(f"{host}:{port} cannot be served: {error.strerror}") from error
+    automation.require_ticks()
+    require_free(host, port)
+    # Not refused: the other corpora run, and the daemon sends an alert for a nightly one.
+    found.warn_of_broken()
 
 
 @contextmanager
-def _only_one(project: Project) -> Iterator[None]:
-    """Holds the home's lock: two daemons on one state would run everything twice."""
+def _only_one(project: Project) -> Iterator[int]:
+    """Holds the home's lock: two daemons on one state would run everything twice.
+
+    Yields its descriptor for the two processes to inherit: where serve is killed and they live on,
+    they hold it still.
+    """
     import fcntl
 
     project.home.mkdir(parents=True, exist_ok=True)
-    with (project.home / "serve.lock").open("a") as stream:
+    with (project.home / "serve.lock").open("a+") as stream:
         try:
             fcntl.flock(stream, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except OSError as error:
-            raise InputError(f"spanbench serve already runs on {project.home}") from error
-        yield
+            stream.seek(0)
+            held = stream.read().strip() or "it has just begun"
+            raise InputError(
+                f"spanbench serve already runs on {project.home} ({held}); stop it, or where it "
+                "was killed, end with kill those of these processes that live on"
+            ) from error
+        stream.truncate(0)
+        yield stream.fileno()
+
+
+def _note_holders(lock: int, processes: Mapping[str, int]) -> None:
+    """Writes into the lock's file who holds it, for whoever is refused."""
+    os.write(lock, ", ".join(f"{name}: process {pid}" for name, pid in processes.items()).encode())
 
 
 class _Signals:
@@ -115,7 +127,7 @@ def _commands(project: Project, host: str, port: int) -> dict[str, list[str]]:
     return {"the web server": web, "the daemon": ["dagster._daemon", "run", *workspace]}
 
 
-def _start(project: Project, command: list[str]) -> subprocess.Popen[bytes]:
+def _start(project: Project, command: list[str], lock: int) -> subprocess.Popen[bytes]:
     """Starts one in a session of its own, so that Ctrl-C reaches serve alone."""
     return subprocess.Popen(
         [sys.executable, "-m", *command],
@@ -127,6 +139,7 @@ def _start(project: Project, command: list[str]) -> subprocess.Popen[bytes]:
         },
         cwd=project.root,
         start_new_session=True,
+        pass_fds=(lock,),
     )
 
 

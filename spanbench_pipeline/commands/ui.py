@@ -7,12 +7,19 @@ import signal
 import subprocess
 import sys
 
+from spanbench_pipeline import automation
 from spanbench_pipeline.assets.instance import open_instance
+from spanbench_pipeline.commands.address import require_free
 from spanbench_pipeline.project import Project
 
 
 def ui(project: Project, host: str, port: int) -> int:
-    """Runs webserver and daemon until interrupted; returns their exit code."""
+    """Runs webserver and daemon until interrupted; returns their exit code.
+
+    Raises InputError where the port is taken: the page that answers there is somebody else's.
+    """
+    require_free(host, port)
+    automation.require_ticks()
     with open_instance(project):
         pass  # writes dagster.yaml where it is missing
     environment = {

@@ -6,6 +6,7 @@ own, which a file tells what to do: that is read in whatever process the run hap
 
 from __future__ import annotations
 
+import contextlib
 import json
 import os
 import shutil
@@ -254,6 +255,7 @@ def test_a_second_serve_on_the_home_is_refused(served: Served):
     other = served.command("serve", "--port", str(sinks.free_port()))
     assert other.returncode == 2
     assert "already runs" in other.stderr
+    assert f"serve: process {served.process.pid}, the web server: process " in other.stderr
     same = served.command("serve", "--port", str(served.port))
     assert same.returncode == 2
     assert "cannot be served" in same.stderr
@@ -293,6 +295,80 @@ def test_where_one_process_ends_the_other_is_stopped(
     assert "the daemon ended (code 0); stopped the rest" in capsys.readouterr().err
     assert _processes_of(str(tmp_path)) == []
     assert signal.getsignal(signal.SIGTERM) is before
+
+
+def test_what_outlives_a_killed_serve_keeps_a_second_one_out(tmp_path: Path):
+    port, other = sinks.free_port(), sinks.free_port()
+    waits = ["timeit", "-n1", "-r1", "-s", "import time", "time.sleep(120)"]
+    code = f"""
+import sys
+from spanbench_pipeline import cli
+from spanbench_pipeline.commands import serve
+serve._commands = lambda *_: {{"the web server": {waits}, "the daemon": {waits}}}
+sys.exit(cli.main(["--home", {str(tmp_path)!r}, "serve", "--port", sys.argv[1]]))
+"""
+    process = subprocess.Popen([sys.executable, "-c", code, str(port)])
+    lock = tmp_path / "serve.lock"
+    deadline = time.monotonic() + PATIENCE_SECONDS
+    while not (lock.exists() and lock.read_text()) and time.monotonic() < deadline:
+        time.sleep(0.1)
+    held = lock.read_text()
+    pids = [int(part.rpartition(" ")[2]) for part in held.split(", ")]
+    try:
+        assert pids[0] == process.pid
+        process.kill()
+        process.wait()
+        second = [sys.executable, "-c", code, str(other)]
+        for left in (pids[1:], pids[2:]):  # both live on, and then one of them
+            refused = subprocess.run(second, capture_output=True, text=True, timeout=120)
+            assert refused.returncode == 2
+            assert held in refused.stderr
+            assert "kill" in refused.stderr
+            os.kill(left[0], signal.SIGKILL)
+    finally:
+        for pid in pids[1:]:
+            with contextlib.suppress(ProcessLookupError):
+                os.kill(pid, signal.SIGKILL)
+    with serve._only_one(Project(CHECKOUT, tmp_path)):
+        pass
+
+
+@pytest.mark.parametrize("command", ["serve", "ui"])
+def test_what_cannot_be_served_is_refused_before_anything_starts(
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+    command: str,
+):
+    home = tmp_path / "home"
+
+    def refused(*arguments: str) -> str:
+        assert cli.main(["--home", str(home), command, *arguments]) == 2
+        assert not (home / "dagster").exists()
+        return capsys.readouterr().err
+
+    with sinks.silent_port() as port:
+        assert f"127.0.0.1:{port} cannot be served: Address already" in refused("--port", str(port))
+    for port in (99999, -1, 65536):
+        assert f"--port {port} must be in" in refused("--port", str(port))
+    assert "cannot be served" in refused("--host", "no..such host", "--port", "0")
+    monkeypatch.setenv("SPANBENCH_TICK_SECONDS", "abc")
+    assert "SPANBENCH_TICK_SECONDS = 'abc' must be a whole number" in refused("--port", "0")
+
+
+def test_a_broken_experiment_keeps_serve_from_nothing(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+):
+    (tmp_path / "experiments").mkdir()
+    (tmp_path / "experiments" / "mine.toml").write_text('corpus = "mine"\nx = 1\n')
+    (tmp_path / "operations.toml").write_text('[nightly]\ncorpora = ["mine", "sample"]\n')
+    monkeypatch.setattr(serve, "_commands", lambda *_: {"the daemon": ["platform"]})
+    port = str(sinks.free_port())
+    assert cli.main(["--home", str(tmp_path), "serve", "--port", port]) == 3  # platform ends
+    told = capsys.readouterr().err
+    assert "left out: " in told
+    assert "unknown key 'x'" in told
+    assert "the daemon ended (code 0)" in told
 
 
 def test_wrong_operations_are_refused_before_anything_starts(
