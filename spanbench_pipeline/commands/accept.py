@@ -35,12 +35,20 @@ def accept(project: Project, corpus: str) -> str:
     if now.digest == before:
         return f"{corpus}: this run is the accepted one already ({now.digest[:12]})"
     call = command(project)
-    instead = "" if before == "none" else f", in the place of {before[:12]}"
+    instead = _instead_of(before)
     return (
         f"{corpus}: accepted {_measured(now.query_metrics)} of "
         f"{len(experiment.configurations)} configurations ({now.digest[:12]}{instead})\n"
         f"{call} run {corpus} compares with it from now on; {call} gate {corpus} judges"
     )
+
+
+def _instead_of(before: str) -> str:
+    """What was accepted until now, as ``accepted.current_or_damaged`` tells it."""
+    if before == "none":
+        return ""
+    damaged = before.startswith("damaged: ")
+    return f", in the place of {'a damaged one' if damaged else before[:12]}"
 
 
 def show(project: Project, corpus: str) -> str:

@@ -79,7 +79,7 @@ def exit_code(table: pa.Table) -> int:
     compared: dict[str, bool] = {}
     for row in table.to_pylist():
         if row["verdict"] not in (NEW, NOT_ACCEPTED):
-            held = row["verdict"] != MISSING and row["n"] is not None
+            held = row["verdict"] != MISSING and bool(row["n"])  # over 0 queries nothing is held
             compared[row["config"]] = compared.get(row["config"], False) or held
     return PASS if compared and all(compared.values()) else NOT_COMPARABLE
 

@@ -151,7 +151,12 @@ def _other_measure(metric: str, before: Prints, after: Prints) -> list[str]:
     # Without a dense channel in both runs there is no encoder that could have changed.
     both = "encoder" in before and "encoder" in after
     if both and differing(before, after, ("encoder_weights",)):
-        reasons.append(f"another encoder ({before['encoder']} before, {after['encoder']} now)")
+        named = before["encoder"], after["encoder"]
+        reasons.append(
+            f"other weights of the encoder {named[0]}"
+            if named[0] == named[1]
+            else f"another encoder ({named[0]} before, {named[1]} now)"
+        )
     return [f"{reason}, and {metric} counts chunks" for reason in reasons]
 
 

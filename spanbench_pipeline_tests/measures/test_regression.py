@@ -149,6 +149,7 @@ def verdict_of(found: dict[tuple[str, str], Any]) -> dict[str, str]:
     [
         ({"chunks": "c2", "chunker": "long", "n_chunks": "7"}, "12 by clause before, 7 by long"),
         ({"chunks": "c2"}, "other chunks (12 by clause before, 12 by clause now)"),
+        ({"encoder_weights": "w2"}, "other weights of the encoder mini, at most 256 word"),
         ({"encoder_weights": "w2", "encoder": "maxi"}, "another encoder (mini, at most 256 word"),
     ],
 )
