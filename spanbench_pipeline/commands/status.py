@@ -10,6 +10,7 @@ from spanbench_pipeline import freshness
 from spanbench_pipeline.assets import graph as graphs
 from spanbench_pipeline.assets.instance import look_at
 from spanbench_pipeline.assets.run import Runner
+from spanbench_pipeline.assets.stage import Stage
 from spanbench_pipeline.commands.run import find
 from spanbench_pipeline.freshness import name
 from spanbench_pipeline.project import Project
@@ -44,9 +45,18 @@ def _corpus(corpus: str, runner: Runner) -> dict[str, Any]:
         "corpus": corpus,
         "assets": len(runner.nodes),
         "never_run": all(stale.get(key) == ["never materialized"] for key in own),
-        "stale": [{"asset": name(key), "reasons": why} for key, why in stale.items()],
+        "stale": [
+            {"asset": name(key), "reasons": [*_missing(runner.stages[key]), *why]}
+            for key, why in stale.items()
+        ],
         "waiting": [name(k) for k in runner.nodes if k not in stale and k not in settled],
     }
+
+
+def _missing(stage: Stage) -> list[str]:
+    """What a stage that reads files of the corpus says where they are not there."""
+    content = str(stage.params.get("content", ""))
+    return [content.removeprefix("absent: ")] if content.startswith("absent: ") else []
 
 
 def _text(found: dict[str, Any]) -> str:
@@ -54,7 +64,10 @@ def _text(found: dict[str, Any]) -> str:
     if not stale:
         return f"{corpus}: all {total} assets are up to date"
     if found["never_run"]:
-        return f"{corpus}: never run ({total} assets); spanbench run {corpus}"
+        own = [item["reasons"] for item in stale if item["asset"].startswith(f"{corpus}/")]
+        told = [f"  {why}" for reasons in own for why in reasons if why != "never materialized"]
+        first = f"{corpus}: never run ({total} assets); spanbench run {corpus}"
+        return "\n".join([first, *told])
     width = max(len(item["asset"]) for item in stale)
     lines = [f"  {item['asset']:<{width}}  {_short(item['reasons'])}" for item in stale]
     waiting = len(found["waiting"])
