@@ -14,6 +14,7 @@ from typing import Any
 
 import dagster as dg
 
+from spanbench_pipeline.assets.stage import UnsoundInput
 from spanbench_pipeline.freshness import Key, Node, Record, name
 
 _FAILED = "spanbench/failed/"
@@ -21,9 +22,14 @@ _FAILED = "spanbench/failed/"
 
 @contextmanager
 def noted(context: Any, node: Node) -> Iterator[None]:
-    """Notes on the run that an asset failed, where the body raises."""
+    """Notes on the run that an asset failed, where the body raises.
+
+    An input that was not used says nothing of what the asset would make of a sound one.
+    """
     try:
         yield
+    except UnsoundInput:
+        raise
     except Exception:
         state = _state(node, _data_versions(context.instance, node.deps))
         context.instance.add_run_tags(context.run.run_id, {_FAILED + name(node.key): state})

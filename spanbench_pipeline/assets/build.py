@@ -15,8 +15,8 @@ import pyarrow as pa
 
 from spanbench_pipeline import tables, warehouse
 from spanbench_pipeline.assets import attempts, descriptions, pictures, previews, turn
-from spanbench_pipeline.assets.instance import MADE_BY
-from spanbench_pipeline.assets.stage import Check, Outcome, Reader, Rows, Stage
+from spanbench_pipeline.assets.instance import MADE_BY, recorded
+from spanbench_pipeline.assets.stage import Check, Outcome, Reader, Recorded, Rows, Stage
 from spanbench_pipeline.errors import InputError, NotMeasured
 from spanbench_pipeline.experiment import slug
 from spanbench_pipeline.freshness import Key, name
@@ -50,10 +50,15 @@ def produce(
     kinds: Mapping[Key, str],
     options: Mapping[str, str] | None = None,
     run_id: str = "",
+    recorded: Mapping[Key, Recorded] | None = None,
 ) -> Produced:
-    """Computes a stage and stores its table. ``kinds`` gives each asset's declared table."""
+    """Computes a stage and stores its table. ``kinds`` gives each asset's declared table.
+
+    Raises UnsoundInput, and stores nothing, where an input that it reads is not what ``recorded``
+    says of it.
+    """
     began = time.perf_counter()
-    reader = Reader(project, stage, kinds, options, run_id)
+    reader = Reader(project, stage, kinds, options, run_id, recorded)
     state = None if stage.partial else reader.not_measured()
     outcome = Outcome(tables.empty(stage.table))
     if state is None:
@@ -81,8 +86,10 @@ def definitions(
     kinds = {stage.key: stage.table for stage in stages}
     assets: list[dg.AssetsDefinition | dg.AssetChecksDefinition] = []
     absent = descriptions.absences(stages)
+    blocking = {s.key: tuple(c.name for c in s.all_checks if c.blocking) for s in stages}
     for stage in stages:
-        assets.append(_asset(stage, project, kinds, absent.get(stage.key)))
+        judged = {dep: blocking[dep] for dep in stage.deps if dep in blocking}
+        assets.append(_asset(stage, project, kinds, absent.get(stage.key), judged))
         assets.append(_checks(stage, project, kinds))
     return assets
 
@@ -93,8 +100,13 @@ def resources(stages: Sequence[Stage], project: Project) -> dict[str, dg.Resourc
 
 
 def _asset(
-    stage: Stage, project: Project, kinds: Mapping[Key, str], absent: str | None
+    stage: Stage,
+    project: Project,
+    kinds: Mapping[Key, str],
+    absent: str | None,
+    judged: Mapping[Key, Sequence[str]],
 ) -> dg.AssetsDefinition:
+    """A stage as an asset. ``judged`` names the blocking checks of each input."""
     # Of the code as it is loaded now: a web UI that runs on would else note what it does not run.
     node, made_by = stage.node(), dg.MetadataValue.json(stage.made_by())
 
@@ -115,7 +127,8 @@ def _asset(
         options = context.op_execution_context.op_config if stage.options else None
         # Dagster records what is yielded before it asks for more: only then does the turn end.
         with _alone(stage, project, context), attempts.noted(context, node):
-            produced = produce(stage, project, kinds, options, context.run.run_id)
+            known = {} if stage.shared else recorded(context.instance, judged)
+            produced = produce(stage, project, kinds, options, context.run.run_id, known)
             yield dg.MaterializeResult(
                 metadata={**_shown(stage, project, produced), MADE_BY: made_by},
                 data_version=dg.DataVersion(produced.data_version),

@@ -11,7 +11,7 @@ from typing import Any
 import dagster as dg
 
 from spanbench_pipeline import warehouse
-from spanbench_pipeline.assets.stage import Stage
+from spanbench_pipeline.assets.stage import Recorded, Stage
 from spanbench_pipeline.errors import InputError
 from spanbench_pipeline.freshness import NOT_EVALUATED, Key, Record
 from spanbench_pipeline.project import Project
@@ -78,7 +78,7 @@ def judged(instance: dg.DagsterInstance, stage: Stage) -> list[dict[str, Any]]:
     latest = _latest(instance, stage.key)
     found = []
     for check in stage.all_checks:
-        evaluation = _evaluation(instance, stage, check.name)
+        evaluation = _evaluation(instance, stage.key, check.name)
         metadata = {k: v.value for k, v in evaluation.metadata.items()} if evaluation else {}
         result = "not evaluated"
         if evaluation is not None:
@@ -103,16 +103,48 @@ def _latest(instance: dg.DagsterInstance, key: Key) -> dg.EventLogRecord | None:
 
 
 def _evaluation(
-    instance: dg.DagsterInstance, stage: Stage, check: str
+    instance: dg.DagsterInstance, asset: Key, check: str
 ) -> dg.AssetCheckEvaluation | None:
     """The latest evaluation of a check; None where it was never evaluated.
 
     A run that was to evaluate it and did not, since it failed or is still on its way, says nothing.
     """
-    key = dg.AssetCheckKey(dg.AssetKey(list(stage.key)), check)
+    key = dg.AssetCheckKey(dg.AssetKey(list(asset)), check)
     summary = instance.event_log_storage.get_asset_check_summary_records([key])[key]
     latest = summary.last_completed_check_execution_record
     return latest.event.asset_check_evaluation if latest and latest.event else None
+
+
+def recorded(
+    instance: dg.DagsterInstance, blocking: Mapping[Key, Iterable[str]]
+) -> dict[Key, Recorded]:
+    """What is recorded of each asset that was ever materialized.
+
+    ``blocking`` names the checks of each that hold back what follows.
+    """
+    found = {}
+    for entry in instance.get_asset_records([dg.AssetKey(list(key)) for key in blocking]):
+        event = entry.asset_entry.last_materialization_record
+        materialization = event.asset_materialization if event else None
+        noted = materialization.metadata.get("sha256") if materialization else None
+        if event is not None and noted is not None:
+            key = tuple(entry.asset_entry.asset_key.path)
+            failed = _failed_on(instance, key, blocking[key], event.storage_id)
+            found[key] = Recorded(str(noted.value), failed)
+    return found
+
+
+def _failed_on(
+    instance: dg.DagsterInstance, key: Key, checks: Iterable[str], storage_id: int
+) -> tuple[str, ...]:
+    """The checks whose latest evaluation failed on just this materialization."""
+    failed = []
+    for check in checks:
+        evaluation = _evaluation(instance, key, check)
+        target = evaluation.target_materialization_data if evaluation else None
+        if evaluation and target and target.storage_id == storage_id and not evaluation.passed:
+            failed.append(check)
+    return tuple(failed)
 
 
 def records(
@@ -152,7 +184,7 @@ def failed_errors(
     found = {}
     for stage in stages:
         severe = (c for c in stage.all_checks if c.severe and not c.blocking)
-        latest = {c.name: _evaluation(instance, stage, c.name) for c in severe}
+        latest = {c.name: _evaluation(instance, stage.key, c.name) for c in severe}
         failed = [
             check for check, found_now in latest.items() if found_now and not found_now.passed
         ]
@@ -165,7 +197,7 @@ def _failed_checks(instance: dg.DagsterInstance, stage: Stage, storage_id: int) 
     """Blocking checks that failed on this very materialization, and any that were not evaluated."""
     failed = []
     for check in stage.all_checks:
-        evaluation = _evaluation(instance, stage, check.name)
+        evaluation = _evaluation(instance, stage.key, check.name)
         target = evaluation.target_materialization_data if evaluation else None
         if evaluation is None or target is None or target.storage_id != storage_id:
             failed.append(check.name + NOT_EVALUATED)

@@ -13,7 +13,8 @@ import pyarrow as pa
 from spanbench_pipeline import code_version, tables, warehouse
 from spanbench_pipeline import experiment as experiments
 from spanbench_pipeline.code_version import Parts
-from spanbench_pipeline.freshness import Key, Node
+from spanbench_pipeline.errors import InputError
+from spanbench_pipeline.freshness import Key, Node, name
 from spanbench_pipeline.project import Project
 
 Rows = list[dict[str, Any]]
@@ -136,8 +137,26 @@ class Stage:
         return [path for path in paths if path.is_file()]
 
 
+class UnsoundInput(InputError):
+    """An input is not the file that was recorded of it, or has failed a blocking check."""
+
+
+@dataclass(frozen=True)
+class Recorded:
+    """What is recorded of an input's latest materialization.
+
+    ``failed`` are the blocking checks that failed on it.
+    """
+
+    sha256: str
+    failed: tuple[str, ...] = ()
+
+
 class Reader:
-    """Reads a stage's own table and its inputs, and nothing that it did not declare."""
+    """Reads a stage's own table and its inputs, and nothing that it did not declare.
+
+    Inputs that ``recorded`` knows are read only where they are what it says.
+    """
 
     def __init__(
         self,
@@ -146,22 +165,44 @@ class Reader:
         kinds: Mapping[Key, str],
         options: Mapping[str, str] | None = None,
         run_id: str = "",
+        recorded: Mapping[Key, Recorded] | None = None,
     ) -> None:
         self.project = project
         self.run_id = run_id
         self.stage = stage
         self.options = {n: o.default for n, o in stage.options.items()} | dict(options or {})
         self._kinds = kinds
+        self._recorded = recorded or {}
         self._read: dict[Key, warehouse.Stored] = {}
 
     def stored(self, key: Key) -> warehouse.Stored:
-        """The table of an asset with its state; read once."""
+        """The table of an asset with its state; read once.
+
+        Raises UnsoundInput where it is an input that cannot be relied on.
+        """
         if key != self.stage.key and key not in self.stage.deps:
             raise KeyError(f"{self.stage.key} does not declare the input {key}")
         if key not in self._read:
             path = self.project.parquet / warehouse.relative_path(key)
+            self._require_sound(key, path)
             self._read[key] = warehouse.read(path, self._kinds[key])
         return self._read[key]
+
+    def _require_sound(self, key: Key, path: Path) -> None:
+        """UnsoundInput where a file that is there is not the recorded one, or failed a check."""
+        recorded = self._recorded.get(key)
+        if recorded is None or not path.is_file():
+            return
+        wrong = ""
+        if warehouse.file_sha256(path) != recorded.sha256:
+            wrong = "was changed since it was made"
+        elif recorded.failed:
+            wrong = f"failed a blocking check ({', '.join(recorded.failed)})"
+        if wrong:
+            raise UnsoundInput(
+                f"{path}: the table of {name(key)} {wrong}; it is not used: "
+                f"spanbench run {key[0]} makes it anew"
+            )
 
     def own(self) -> pa.Table:
         """The stage's own stored table, for checks."""

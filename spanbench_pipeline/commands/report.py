@@ -9,6 +9,7 @@ from spanbench_pipeline.assets.run import Runner
 from spanbench_pipeline.commands.results import command, near
 from spanbench_pipeline.commands.run import find, raise_failures
 from spanbench_pipeline.errors import InputError
+from spanbench_pipeline.freshness import Key, name
 from spanbench_pipeline.project import Project
 
 
@@ -16,7 +17,7 @@ def report(project: Project, corpus: str, baseline: str | None) -> str:
     """The reports' files and baseline; makes them anew where ``baseline`` is given.
 
     Raises InputError where the corpus has not been run, or the baseline is unknown or not
-    measured.
+    measured, or new reports would show figures that are out of date or failed a check.
     """
     graph = graphs.build(project)
     experiment = find(graph, corpus)
@@ -31,6 +32,7 @@ def report(project: Project, corpus: str, baseline: str | None) -> str:
             raise InputError(f"corpus {corpus} has no reports yet: {command(project)} run {corpus}")
         if baseline is not None:
             _require_measured(project, corpus, baseline)
+            _require_settled(project, runner, key)
             raise_failures(runner.materialize([key], {"baseline": baseline}))
         old = set(runner.stages) - freshness.settled(runner.nodes, runner.stale())
     return _listed(project, corpus, old=key in old)
@@ -41,6 +43,18 @@ def _require_measured(project: Project, corpus: str, baseline: str) -> None:
     for row in warehouse.read(path, "configs").table.to_pylist():
         if row["config"] == baseline and row["state"] != warehouse.MEASURED:
             raise InputError(f"the baseline {baseline!r} is {row['state']}; choose another")
+
+
+def _require_settled(project: Project, runner: Runner, key: Key) -> None:
+    above = freshness.ancestors(runner.nodes, [key]) - {key}
+    stale = {above_it: why for above_it, why in runner.stale().items() if above_it in above}
+    if stale:
+        first, why = next(iter(stale.items()))
+        more = f" (and {len(stale) - 1} more)" if len(stale) > 1 else ""
+        raise InputError(
+            f"report {key[0]}: what it would show is out of date or in doubt: "
+            f"{name(first)}: {'; '.join(why)}{more}; {command(project)} run {key[0]} first"
+        )
 
 
 def _listed(project: Project, corpus: str, old: bool) -> str:

@@ -10,6 +10,7 @@ from spanbench_pipeline.assets import graph as graphs
 from spanbench_pipeline.assets.graph import Graph
 from spanbench_pipeline.assets.instance import open_instance
 from spanbench_pipeline.assets.run import Result, Runner
+from spanbench_pipeline.assets.stage import UnsoundInput
 from spanbench_pipeline.commands import baseline, results
 from spanbench_pipeline.corpora.source import open_source
 from spanbench_pipeline.errors import InputError
@@ -19,6 +20,7 @@ from spanbench_pipeline.project import Project
 
 _EXPLAINED = {
     InputError.__name__,
+    UnsoundInput.__name__,
     OSError.__name__,
     *(kind.__name__ for kind in OSError.__subclasses__()),
 }
