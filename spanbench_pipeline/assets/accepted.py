@@ -54,9 +54,15 @@ def current(project: Project, corpus: str) -> str | None:
 
 
 def current_or_damaged(project: Project, corpus: str) -> str:
-    """What of the accepted run decides a comparison: its digest, or that there is none or why."""
+    """What of the accepted run decides a comparison: its digest, or that there is none or why.
+
+    What ``current`` says is not enough: a comparison with files that were changed since is stale.
+    """
     try:
-        return current(project, corpus) or "none"
+        digest = current(project, corpus)
+        if digest is not None:
+            _require_whole(folder(project, corpus) / digest, corpus)
+        return digest or "none"
     except InputError as error:
         return f"damaged: {error}"
 
@@ -64,7 +70,8 @@ def current_or_damaged(project: Project, corpus: str) -> str:
 def read(project: Project, corpus: str) -> Accepted | None:
     """The accepted run; None where none was accepted.
 
-    Raises InputError where a file is missing or is not the one that was accepted.
+    Raises InputError where a file is missing or is not the one that was accepted, or holds another
+    corpus's figures or another layout of the tables.
     """
     while (digest := current(project, corpus)) is not None:
         try:
@@ -77,14 +84,44 @@ def read(project: Project, corpus: str) -> Accepted | None:
 
 
 def _read(place: Path, corpus: str) -> Accepted:
+    paths = _require_whole(place, corpus)
+    return Accepted(
+        place.name,
+        *(_table(path, name, corpus) for path, name in zip(paths, TABLES, strict=True)),
+    )
+
+
+def _require_whole(place: Path, corpus: str) -> list[Path]:
+    """The files of a folder; InputError where they are not those that it is named by."""
     paths = [place / f"{name}.parquet" for name in TABLES]
     for path in paths:
         if not path.is_file():
             raise _damaged(path, corpus)
-    if _digest(paths) != place.name:
+    try:
+        whole = _digest(paths) == place.name
+    except OSError as error:
+        raise _damaged(place, corpus) from error
+    if not whole:
         raise _damaged(place, corpus)
-    found = [warehouse.read(path, name).table for path, name in zip(paths, TABLES, strict=True)]
-    return Accepted(place.name, *found)
+    return paths
+
+
+def _table(path: Path, name: str, corpus: str) -> pa.Table:
+    try:
+        table = warehouse.read(path, name).table
+    except InputError as error:
+        # The bytes are those that were accepted: what read them was of another version.
+        raise InputError(
+            f"{path}: the accepted run has not the columns that table {name} has now; accept "
+            f"anew: spanbench accept {corpus}"
+        ) from error
+    others = sorted(set(table["corpus"].unique().to_pylist()) - {corpus})
+    if others:
+        raise InputError(
+            f"{path}: the accepted run is one of corpus {others[0]!r}, not of {corpus!r}; restore "
+            f"the folder from a copy, or accept anew: spanbench accept {corpus}"
+        )
+    return table
 
 
 def write(
@@ -94,6 +131,7 @@ def write(
     home = folder(project, corpus)
     try:
         digest = _store(home, query_metrics, fingerprints)
+        _clear_folder(home / "current")
         warehouse.write_bytes(home / "current", f"{digest}\n".encode())
     except OSError as error:
         raise InputError(f"{home}: cannot be written ({error.strerror})") from error
@@ -101,6 +139,12 @@ def write(
         if old.is_dir() and old.name != digest:
             shutil.rmtree(old, ignore_errors=True)
     return Accepted(digest, query_metrics, fingerprints)
+
+
+def _clear_folder(path: Path) -> None:
+    """Removes a folder that lies where a file belongs: no file can take its place."""
+    if path.is_dir() and not path.is_symlink():
+        shutil.rmtree(path)
 
 
 def _store(home: Path, query_metrics: pa.Table, fingerprints: pa.Table) -> str:

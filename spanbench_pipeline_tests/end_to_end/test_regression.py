@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any
 
 import dagster as dg
+import pyarrow.parquet as pq
 import pytest
 
 from spanbench_pipeline import cli, tables, warehouse
@@ -299,17 +300,17 @@ def sql(project: Project, query: str) -> list[tuple[Any, ...]]:
         return connection.execute(query).fetchall()
 
 
-def store(project: Project, value: float) -> str:
+def store(project: Project, value: float, corpus: str = "c") -> str:
     metrics = tables.from_rows(
         "query_metrics",
         [
-            {"corpus": "c", "config": "a", "query_id": "q", "metric": "mrr", "k": None}
+            {"corpus": corpus, "config": "a", "query_id": "q", "metric": "mrr", "k": None}
             | {"value": value}
         ],
     )
-    row = {"corpus": "c", "config": None, "name": "depth", "value": str(value)}
+    row = {"corpus": corpus, "config": None, "name": "depth", "value": str(value)}
     prints = tables.from_rows("fingerprints", [row])
-    return accepted.write(project, "c", metrics, prints).digest
+    return accepted.write(project, corpus, metrics, prints).digest
 
 
 def held(project: Project) -> tuple[float, str]:
@@ -389,7 +390,10 @@ def test_accepting_the_same_again_never_takes_it_away(
     assert step >= 3
 
 
-@pytest.mark.parametrize("damage", ["change", "truncate", "remove", "point", "garble"])
+@pytest.mark.parametrize(
+    "damage",
+    ["change", "truncate", "remove", "point", "garble", "folder", "other corpus", "layout"],
+)
 def test_an_accepted_run_that_was_touched_is_refused(tmp_path: Path, damage: str):
     project = Project(tmp_path, tmp_path)
     digest = store(project, 1.0)
@@ -404,9 +408,26 @@ def test_an_accepted_run_that_was_touched_is_refused(tmp_path: Path, damage: str
         path.unlink()
     elif damage == "point":
         (folder / "current").write_text("0" * 64)
+    elif damage == "folder":
+        (folder / "current").unlink()
+        (folder / "current").mkdir()
+    elif damage == "other corpus":
+        elsewhere = Project(tmp_path / "other", tmp_path / "other")
+        shutil.rmtree(folder)
+        store(elsewhere, 1.0, "d")
+        shutil.copytree(accepted.folder(elsewhere, "d"), folder)
+    elif damage == "layout":
+        older = pq.read_table(path, partitioning=None).drop_columns(["value"])
+        pq.write_table(older, path)
+        digest = accepted._digest([folder / digest / f"{n}.parquet" for n in accepted.TABLES])
+        path.parent.rename(folder / digest)
+        (folder / "current").write_text(digest)
     else:
         (folder / "current").write_bytes(b"\xff")
-    with pytest.raises(InputError, match="spanbench accept c"):
+    with pytest.raises(InputError, match="spanbench accept c") as refused:
         accepted.read(project, "c")
+    assert "spanbench run" not in str(refused.value)
+    # The comparison that was made with it before is stale: a run does not say "unchanged".
+    assert accepted.current_or_damaged(project, "c") != digest or damage == "layout"
     store(project, 2.0)
     assert held(project) == (2.0, "2.0")
