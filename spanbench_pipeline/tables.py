@@ -390,6 +390,7 @@ TABLES = _specs(
         (
             Column("view", TEXT, "name of the view"),
             Column("n_files", INT, "Parquet files that it reads"),
+            Column("definition", TEXT, "sha256 of its SQL, with paths relative to the home", True),
         ),
         has_view=False,
     ),

@@ -103,6 +103,15 @@ def read(path: Path, name: str) -> Stored:
     return Stored(table, state)
 
 
+def has_columns(path: Path, name: str) -> bool:
+    """Whether a file can be opened as the declared table ``name``; its rows are not read."""
+    try:
+        schema = pq.read_schema(path).remove_metadata()
+    except (OSError, pa.ArrowException):
+        return False
+    return bool(schema.equals(tables.TABLES[name].schema))
+
+
 def relative_path(key: Sequence[str]) -> str:
     """Where the table of an asset lies under ``parquet/``: ``corpus/stage/name.parquet``."""
     return "/".join(key) + ".parquet"

@@ -1,10 +1,17 @@
-"""metric_history: one file a run that made a corpus's metrics anew, and a view over all of them."""
+"""metric_history: one file a run that made a corpus's metrics anew, and a view over all of them.
+
+Nothing can compute an old file again, so each carries in its name a hash of its corpus and bytes.
+One that is no longer what its name says is left out of the view, with a warning.
+"""
 
 from __future__ import annotations
 
+import hashlib
 from datetime import UTC, datetime
 from functools import partial
 from pathlib import Path
+
+import pyarrow as pa
 
 from spanbench_pipeline import tables, warehouse
 from spanbench_pipeline.assets.stage import Check, Outcome, Reader, Stage
@@ -13,6 +20,8 @@ from spanbench_pipeline.measures import baseline_checks, fingerprints
 from spanbench_pipeline.project import Project
 
 TABLE = "metric_history"
+_DIGITS = 32
+"""Of a hash in a file's name."""
 
 
 def stages(experiment: Experiment) -> list[Stage]:
@@ -36,8 +45,35 @@ def stages(experiment: Experiment) -> list[Stage]:
 
 
 def files(corpus: str, project: Project) -> list[Path]:
-    """The files of a corpus's history, oldest first."""
+    """The files of a corpus's history that are as they were written, oldest first."""
+    return [path for path in _all_files(corpus, project) if _sound(corpus, path)]
+
+
+def left_out(corpus: str, project: Project) -> list[str]:
+    """What is said of each file that is not used: it was changed, or is another corpus's."""
+    return [
+        f"{path}: not a file of {corpus}'s history as it was written (changed, damaged, or another "
+        "corpus's), left out of metric_history; restore it from a copy or move it away"
+        for path in _all_files(corpus, project)
+        if not _sound(corpus, path)
+    ]
+
+
+def _all_files(corpus: str, project: Project) -> list[Path]:
     return sorted((project.home / "history" / corpus).glob("*.parquet"))
+
+
+def _sound(corpus: str, path: Path) -> bool:
+    """Whether a file's name ends with the hash of its corpus and its bytes."""
+    try:
+        return path.stem.rpartition("-")[2] == _digest(corpus, path)
+    except OSError:
+        return False
+
+
+def _digest(corpus: str, path: Path) -> str:
+    text = f"{corpus}\n{warehouse.file_sha256(path)}"
+    return hashlib.sha256(text.encode()).hexdigest()[:_DIGITS]
 
 
 def _compute(corpus: str, reader: Reader) -> Outcome:
@@ -53,10 +89,22 @@ def _compute(corpus: str, reader: Reader) -> Outcome:
         for row in reader.table("config_metrics").to_pylist()
     ]
     table = tables.from_rows(TABLE, rows)
-    name = f"{now:%Y%m%dT%H%M%SZ}-{run_id[:8]}"
-    warehouse.write(reader.project.home / "history" / corpus / f"{name}.parquet", TABLE, table)
+    name = _store(reader.project, corpus, f"{now:%Y%m%dT%H%M%SZ}-{run_id[:8]}", table)
     # Each file is news to the view over all of them, whatever it holds.
     return Outcome(table, {"file": f"history/{corpus}/{name}.parquet"}, data_version=name)
+
+
+def _store(project: Project, corpus: str, begun: str, table: pa.Table) -> str:
+    """Writes a file of the history; returns its name, which its bytes decide in part."""
+    folder = project.home / "history" / corpus
+    staged = folder / f".{begun}.new"
+    try:
+        warehouse.write(staged, TABLE, table)
+        name = f"{begun}-{_digest(corpus, staged)}"
+        staged.replace(folder / f"{name}.parquet")
+    finally:
+        staged.unlink(missing_ok=True)
+    return name
 
 
 _SAME = Check(

@@ -35,8 +35,10 @@ def sql(project: Project, query: str, shape: str, output: Path | None) -> None:
     graph = graphs.build(project)
     graph.warn_of_broken()
     _warn_of_stale(project, graph)
-    connection = warehouse.connect(views.files(project, graph.stages))
+    for said in views.left_out(project, graph.stages):
+        log.warning("left out: %s", said)
     try:
+        connection = warehouse.connect(views.files(project, graph.stages))
         statements = connection.extract_statements(query)
         if [s.type for s in statements] != [duckdb.StatementType.SELECT]:
             raise InputError("SQL: one SELECT and nothing else; the warehouse is only read")
