@@ -97,7 +97,7 @@ def _compute(corpus: str, reader: Reader) -> Outcome:
 def _store(project: Project, corpus: str, begun: str, table: pa.Table) -> str:
     """Writes a file of the history; returns its name, which its bytes decide in part."""
     folder = project.home / "history" / corpus
-    staged = folder / f".{begun}.new"
+    staged = folder / ".new"  # One name: what a killed run left is written over.
     try:
         warehouse.write(staged, TABLE, table)
         name = f"{begun}-{_digest(corpus, staged)}"
