@@ -342,7 +342,9 @@ def test_a_planted_fault_fires_its_check_and_stops_what_follows(
     project: Project, monkeypatch: pytest.MonkeyPatch, fault: Fault
 ):
     plant(monkeypatch, project, fault.key, rewrite(fault.corrupt))
-    for _ in range(2):  # and in a later run
+    # What holds back in a later run is the failed check, whichever it is: once a stage will do.
+    in_a_later_run = next(f for f in FAULTS if f.stage == fault.stage) is fault
+    for _ in range(1 + in_a_later_run):
         result = run(project)
         assert fault.check in result.failed_checks[fault.key]
         assert not users(project, fault.key) & set(result.materialized)
