@@ -35,18 +35,18 @@ def started(folder: Path, group: str):
 
 def test_another_group_waits_and_the_same_group_does_not(tmp_path: Path):
     first, ready, release = started(tmp_path, "one")
-    assert ready.wait(10)
+    assert ready.wait(120)
     assert lock.holder(tmp_path, "a") == Holder("one", first.pid, "a test")
     assert lock.holder(tmp_path, "b") is None
     member, member_ready, member_release = started(tmp_path, "one")
-    assert member_ready.wait(10)
+    assert member_ready.wait(120)
     other, other_ready, other_release = started(tmp_path, "two")
     assert not other_ready.wait(0.5)
     release.set()
     first.join()
     assert not other_ready.wait(0.5)  # a member still holds it
     member_release.set()
-    assert other_ready.wait(10)
+    assert other_ready.wait(120)
     assert lock.holder(tmp_path, "a") == Holder("two", other.pid, "a test")
     other_release.set()
     other.join()
@@ -56,7 +56,7 @@ def test_another_group_waits_and_the_same_group_does_not(tmp_path: Path):
 
 def test_a_killed_holder_leaves_it_free(tmp_path: Path):
     process, ready, _ = started(tmp_path, "one")
-    assert ready.wait(10)
+    assert ready.wait(120)
     os.kill(process.pid, signal.SIGKILL)
     process.join()
     assert lock.holder(tmp_path, "a") is None
@@ -66,7 +66,7 @@ def test_a_killed_holder_leaves_it_free(tmp_path: Path):
 
 def test_who_waits_is_told_once_and_by_whom(tmp_path: Path):
     process, ready, release = started(tmp_path, "one")
-    assert ready.wait(10)
+    assert ready.wait(120)
     told: list[tuple[str, Holder | None]] = []
 
     def waiting(name: str, holder: Holder | None) -> None:

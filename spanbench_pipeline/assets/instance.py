@@ -138,13 +138,16 @@ def _failed_on(
     instance: dg.DagsterInstance, key: Key, checks: Iterable[str], storage_id: int
 ) -> tuple[str, ...]:
     """The checks whose latest evaluation failed on just this materialization."""
-    failed = []
-    for check in checks:
-        evaluation = _evaluation(instance, key, check)
-        target = evaluation.target_materialization_data if evaluation else None
-        if evaluation and target and target.storage_id == storage_id and not evaluation.passed:
-            failed.append(check)
-    return tuple(failed)
+    return tuple(c for c in checks if _held(instance, key, c, storage_id) is False)
+
+
+def _held(instance: dg.DagsterInstance, key: Key, check: str, storage_id: int) -> bool | None:
+    """Whether a check held of this very materialization; None where it was not evaluated on it."""
+    evaluation = _evaluation(instance, key, check)
+    target = evaluation.target_materialization_data if evaluation else None
+    if evaluation is None or target is None or target.storage_id != storage_id:
+        return None
+    return evaluation.passed
 
 
 def records(
@@ -197,11 +200,10 @@ def _failed_checks(instance: dg.DagsterInstance, stage: Stage, storage_id: int) 
     """Blocking checks that failed on this very materialization, and any that were not evaluated."""
     failed = []
     for check in stage.all_checks:
-        evaluation = _evaluation(instance, stage.key, check.name)
-        target = evaluation.target_materialization_data if evaluation else None
-        if evaluation is None or target is None or target.storage_id != storage_id:
+        held = _held(instance, stage.key, check.name, storage_id)
+        if held is None:
             failed.append(check.name + NOT_EVALUATED)
-        elif check.blocking and not evaluation.passed:
+        elif check.blocking and not held:
             failed.append(check.name)
     return tuple(failed)
 

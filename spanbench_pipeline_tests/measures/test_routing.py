@@ -133,7 +133,9 @@ def test_a_configuration_that_routes_must_have_its_metric() -> None:
     also = (("routing_recall", 2),)
     missing = invariants.missing_metrics(recalls().slice(0, 2), QUERIES, also=also)
     assert {"metric": "routing_recall", "k": 2, "query_id": "q003"} in missing
-    found = {(r["metric"], r["k"]) for r in invariants.missing_metrics(recalls(), QUERIES, also=also)}
+    found = {
+        (r["metric"], r["k"]) for r in invariants.missing_metrics(recalls(), QUERIES, also=also)
+    }
     assert ("routing_recall", 2) not in found
     found = {
         (r["metric"], r["k"]) for r in invariants.missing_metrics(recalls().slice(0, 0), QUERIES)
