@@ -26,6 +26,8 @@ nux:
 MADE_BY = "made by"
 """The metadata that holds what an asset's code version is a hash of."""
 _INPUT = "dagster/input_data_version/"
+_PLANNED = "PLANNED"
+"""The status of a check's execution that did not come to an evaluation, or not yet."""
 
 
 def open_instance(project: Project) -> dg.DagsterInstance:
@@ -76,9 +78,10 @@ def judged(instance: dg.DagsterInstance, stage: Stage) -> list[dict[str, Any]]:
     ``first`` shows some.
     """
     latest = _latest(instance, stage.key)
+    evaluations = _evaluations(instance, {stage.key: [c.name for c in stage.all_checks]})
     found = []
     for check in stage.all_checks:
-        evaluation = _evaluation(instance, stage.key, check.name)
+        evaluation = evaluations.get((stage.key, check.name))
         metadata = {k: v.value for k, v in evaluation.metadata.items()} if evaluation else {}
         result = "not evaluated"
         if evaluation is not None:
@@ -102,17 +105,33 @@ def _latest(instance: dg.DagsterInstance, key: Key) -> dg.EventLogRecord | None:
     return found[0].asset_entry.last_materialization_record if found else None
 
 
-def _evaluation(
-    instance: dg.DagsterInstance, asset: Key, check: str
-) -> dg.AssetCheckEvaluation | None:
-    """The latest evaluation of a check; None where it was never evaluated.
+def _evaluations(
+    instance: dg.DagsterInstance, wanted: Mapping[Key, Iterable[str]]
+) -> dict[tuple[Key, str], dg.AssetCheckEvaluation]:
+    """The latest evaluation of each wanted check, by asset and check, of those evaluated ever.
 
-    A run that was to evaluate it and did not, since it failed or is still on its way, says nothing.
+    A run that was to evaluate one and did not (it failed, or is still on its way) says nothing.
     """
-    key = dg.AssetCheckKey(dg.AssetKey(list(asset)), check)
-    summary = instance.event_log_storage.get_asset_check_summary_records([key])[key]
-    latest = summary.last_completed_check_execution_record
-    return latest.event.asset_check_evaluation if latest and latest.event else None
+    keys = [
+        dg.AssetCheckKey(dg.AssetKey(list(asset)), check)
+        for asset, checks in wanted.items()
+        for check in checks
+    ]
+    storage = instance.event_log_storage
+    # One query for all of them; only what was planned since is asked for by itself.
+    latest = dict(storage.get_latest_asset_check_execution_by_key(keys))
+    for key in [key for key, record in latest.items() if record.status.value == _PLANNED]:
+        summary = storage.get_asset_check_summary_records([key])[key]
+        completed = summary.last_completed_check_execution_record
+        latest.pop(key)
+        if completed is not None:
+            latest[key] = completed
+    found = {}
+    for key, record in latest.items():
+        evaluation = record.event.asset_check_evaluation if record.event else None
+        if evaluation is not None:
+            found[(tuple(key.asset_key.path), key.name)] = evaluation
+    return found
 
 
 def recorded(
@@ -123,27 +142,24 @@ def recorded(
     ``blocking`` names the checks of each that hold back what follows.
     """
     found = {}
+    evaluations = _evaluations(instance, blocking)
     for entry in instance.get_asset_records([dg.AssetKey(list(key)) for key in blocking]):
         event = entry.asset_entry.last_materialization_record
         materialization = event.asset_materialization if event else None
         noted = materialization.metadata.get("sha256") if materialization else None
         if event is not None and noted is not None:
             key = tuple(entry.asset_entry.asset_key.path)
-            failed = _failed_on(instance, key, blocking[key], event.storage_id)
+            failed = tuple(
+                check
+                for check in blocking[key]
+                if _held(evaluations.get((key, check)), event.storage_id) is False
+            )
             found[key] = Recorded(str(noted.value), failed)
     return found
 
 
-def _failed_on(
-    instance: dg.DagsterInstance, key: Key, checks: Iterable[str], storage_id: int
-) -> tuple[str, ...]:
-    """The checks whose latest evaluation failed on just this materialization."""
-    return tuple(c for c in checks if _held(instance, key, c, storage_id) is False)
-
-
-def _held(instance: dg.DagsterInstance, key: Key, check: str, storage_id: int) -> bool | None:
+def _held(evaluation: dg.AssetCheckEvaluation | None, storage_id: int) -> bool | None:
     """Whether a check held of this very materialization; None where it was not evaluated on it."""
-    evaluation = _evaluation(instance, key, check)
     target = evaluation.target_materialization_data if evaluation else None
     if evaluation is None or target is None or target.storage_id != storage_id:
         return None
@@ -155,16 +171,23 @@ def records(
 ) -> dict[Key, Record]:
     """The latest materialization of each stage that has one, from public event tags."""
     by_key = {dg.AssetKey(list(stage.key)): stage for stage in stages}
+    evaluations = _evaluations(
+        instance, {stage.key: [c.name for c in stage.all_checks] for stage in by_key.values()}
+    )
     found = {}
     for entry in instance.get_asset_records(list(by_key)):
         event = entry.asset_entry.last_materialization_record
         if event is not None:
             stage = by_key[entry.asset_entry.asset_key]
-            found[stage.key] = _record(instance, stage, project, event)
+            held = {
+                c.name: _held(evaluations.get((stage.key, c.name)), event.storage_id)
+                for c in stage.all_checks
+            }
+            found[stage.key] = _record(stage, project, event, held)
     return found
 
 
-def _record(instance: dg.DagsterInstance, stage: Stage, project: Project, event: Any) -> Record:
+def _record(stage: Stage, project: Project, event: Any, held: Mapping[str, bool | None]) -> Record:
     tags: Mapping[str, str] = event.asset_materialization.tags or {}
     recorded = event.asset_materialization.metadata.get("sha256")
     return Record(
@@ -175,7 +198,7 @@ def _record(instance: dg.DagsterInstance, stage: Stage, project: Project, event:
             for tag, version in tags.items()
             if tag.startswith(_INPUT)
         },
-        failed_checks=_failed_checks(instance, stage, event.storage_id),
+        failed_checks=_failed_checks(stage, held),
         damage=_damage(stage, project, str(recorded.value) if recorded else ""),
     )
 
@@ -184,26 +207,27 @@ def failed_errors(
     instance: dg.DagsterInstance, stages: Iterable[Stage]
 ) -> dict[Key, tuple[str, ...]]:
     """The failing checks that are errors without holding anything back, by asset."""
-    found = {}
-    for stage in stages:
-        severe = (c for c in stage.all_checks if c.severe and not c.blocking)
-        latest = {c.name: _evaluation(instance, stage.key, c.name) for c in severe}
-        failed = [
-            check for check, found_now in latest.items() if found_now and not found_now.passed
-        ]
+    severe = {
+        stage.key: [c.name for c in stage.all_checks if c.severe and not c.blocking]
+        for stage in stages
+    }
+    evaluations = _evaluations(instance, severe)
+    found: dict[Key, tuple[str, ...]] = {}
+    for key, checks in severe.items():
+        latest = {check: evaluations.get((key, check)) for check in checks}
+        failed = tuple(check for check, one in latest.items() if one and not one.passed)
         if failed:
-            found[stage.key] = tuple(failed)
+            found[key] = failed
     return found
 
 
-def _failed_checks(instance: dg.DagsterInstance, stage: Stage, storage_id: int) -> tuple[str, ...]:
-    """Blocking checks that failed on this very materialization, and any that were not evaluated."""
+def _failed_checks(stage: Stage, held: Mapping[str, bool | None]) -> tuple[str, ...]:
+    """Blocking checks that failed on a materialization, and any that were not evaluated on it."""
     failed = []
     for check in stage.all_checks:
-        held = _held(instance, stage.key, check.name, storage_id)
-        if held is None:
+        if held[check.name] is None:
             failed.append(check.name + NOT_EVALUATED)
-        elif check.blocking and not held:
+        elif check.blocking and not held[check.name]:
             failed.append(check.name)
     return tuple(failed)
 
