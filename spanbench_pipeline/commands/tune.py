@@ -155,7 +155,8 @@ def _point(config: Configuration, name: str, mean: float | None) -> dict[str, An
 def _prints(corpus: Corpus, config: Configuration) -> dict[str, Any]:
     """What the choice rests on, as hashes; not what it is about."""
     prints = fingerprints.by_config(corpus.table("fingerprints"))
-    own = {k: v for k, v in prints[config.name].items() if k not in ("fusion", "routing")}
+    tuned = ("fusion", "routing", fingerprints.RANKING_PRINT)
+    own = {k: v for k, v in prints[config.name].items() if k not in tuned}
     return {"corpus": prints[None], "configuration": own}
 
 

@@ -235,7 +235,8 @@ def test_what_the_file_says_of_the_tuned_keys_changes_nothing(tune: Tune):
     found = [found[c] for c in ("cc", "cc at 0.7", "cc, 3 documents at 0.9")]
     apart = ("configuration", "lines")
     first, *others = ({k: v for k, v in f.items() if k not in apart} for f in found)
-    assert all(other == first for other in others)
+    for other in others:
+        assert other == first
     assert first["untuned"] == {"routing": 0, "routing_alpha": None, "alpha": 0.2}
 
 
