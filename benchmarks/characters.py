@@ -11,12 +11,11 @@ from __future__ import annotations
 
 import argparse
 import sys
-import time
-from collections.abc import Callable
 from typing import Any
 
 import numpy as np
 import pyarrow as pa
+from timing import growth, timed
 
 from spanbench_pipeline import tables
 from spanbench_pipeline.measures import KS
@@ -37,15 +36,21 @@ def main() -> None:
     parser.add_argument("--queries", type=int, default=776)
     parser.add_argument("--doublings", type=int, default=3)
     asked = parser.parse_args()
-    for line in (against_sets(asked.queries), *growth(asked.queries, asked.doublings)):
+    times = growth(
+        "metrics and labels, queries",
+        asked.doublings,
+        lambda factor: _corpus(asked.queries * factor),
+        lambda corpus: (_metrics(corpus), _labels(corpus)),
+    )
+    for line in (against_sets(asked.queries), *times):
         sys.stdout.write(line + "\n")
 
 
 def against_sets(n_queries: int) -> str:
     """The union scoring at every k: arrays, which score both ways, against sets of characters."""
     corpus = _corpus(n_queries)
-    ours, scored = _timed(lambda: _metrics(corpus))
-    theirs, expected = _timed(lambda: _by_sets(corpus))
+    ours, scored = timed(lambda: _metrics(corpus))
+    theirs, expected = timed(lambda: _by_sets(corpus))
     rows = scored.to_pylist()
     found = {(r["query_id"], r["metric"], r["k"]): r["value"] for r in rows}
     if any(found[key] != value for key, value in expected.items()):
@@ -54,21 +59,6 @@ def against_sets(n_queries: int) -> str:
         f"{n_queries} queries x {DEPTH} ranks, every k: sets (union only) {theirs:.3f} s, "
         f"arrays (union and paper) {ours:.3f} s, ratio {theirs / ours:.0f}"
     )
-
-
-def growth(n_queries: int, doublings: int) -> list[str]:
-    """The time for metrics and labels of twice, four times, ... the queries."""
-    lines: list[str] = []
-    first = 0.0
-    for factor in (2**i for i in range(doublings + 1)):
-        corpus = _corpus(n_queries * factor)
-        seconds, _ = _timed(lambda corpus=corpus: (_metrics(corpus), _labels(corpus)))
-        first = first or seconds
-        lines.append(
-            f"metrics and labels, queries x {factor}: {corpus[0].num_rows} ranked chunks, "
-            f"{seconds:.3f} s, ratio {seconds / first:.1f}"
-        )
-    return lines
 
 
 def _metrics(corpus: Corpus) -> pa.Table:
@@ -167,12 +157,6 @@ def _list(random: np.random.Generator, own: int, per_document: int) -> Any:
     others = random.choice((N_DOCS - 1) * per_document, DEPTH - DEPTH // 2, replace=False)
     far = others + per_document * (others >= own * per_document)
     return random.permutation(np.concatenate([near, far]))
-
-
-def _timed(work: Callable[[], Any]) -> tuple[float, Any]:
-    begin = time.perf_counter()
-    result = work()
-    return time.perf_counter() - begin, result
 
 
 if __name__ == "__main__":

@@ -10,12 +10,11 @@ from __future__ import annotations
 
 import argparse
 import sys
-import time
-from collections.abc import Callable
 from typing import Any
 
 import numpy as np
 import pyarrow as pa
+from timing import timed
 
 from spanbench_pipeline import spans, tables
 from spanbench_pipeline.measures.fewest import fewest
@@ -50,12 +49,12 @@ def both(n_queries: int, n_chunks: int, depth: int) -> list[str]:
     )
     rankings = lists[0].append_column("fused_rank", lists[0]["rank"])
     parts = (gold, chunks, queries)
-    seconds, stages = _timed(
+    seconds, stages = timed(
         lambda: lost_stages(
             rankings, candidates, None, *parts, has_fusion=True, has_reranker=True, ks=KS
         )
     )
-    also, _ = _timed(
+    also, _ = timed(
         lambda: headroom(rankings, candidates, *parts, corpus="made_up", config="random", ks=KS)
     )
     what = f"{n_queries} queries, {len(gold)} gold spans, {len(chunks)} chunks, depth {depth}"
@@ -73,7 +72,7 @@ def growth() -> list[str]:
         pieces = spans.make(np.zeros_like(start), start, start + 500)
         begin = np.arange(n // 50) * 50
         gold = spans.make(np.zeros_like(begin), begin, begin + 31)
-        seconds, _ = _timed(lambda gold=gold, pieces=pieces: fewest(gold, pieces, 1, 64))
+        seconds, _ = timed(lambda gold=gold, pieces=pieces: fewest(gold, pieces, 1, 64))
         lines.append(f"fewest of {n} overlapping pieces, {len(gold)} gold spans: {seconds:.2f} s")
     return lines
 
@@ -144,12 +143,6 @@ def _lists(
             **{c: placed[c] for c in ("chunk_id", "doc_id", "start_char", "end_char")},
         }
     )
-
-
-def _timed(work: Callable[[], Any]) -> tuple[float, Any]:
-    begin = time.perf_counter()
-    result = work()
-    return time.perf_counter() - begin, result
 
 
 if __name__ == "__main__":

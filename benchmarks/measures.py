@@ -10,12 +10,11 @@ from __future__ import annotations
 
 import argparse
 import sys
-import time
-from collections.abc import Callable
 from typing import Any
 
 import numpy as np
 import pyarrow as pa
+from timing import growth, timed
 
 from spanbench_pipeline import chunkers, evalset, tables
 from spanbench_pipeline.experiment import ChunkerSettings
@@ -34,15 +33,21 @@ def main() -> None:
     parser.add_argument("--documents", type=int, default=20)
     parser.add_argument("--doublings", type=int, default=4)
     asked = parser.parse_args()
-    for line in (*against_sets(asked.documents), *growth(asked.documents, asked.doublings)):
+    times = growth(
+        "metrics and labels, corpus",
+        asked.doublings,
+        lambda factor: _corpus(asked.documents * factor),
+        lambda corpus: (_metrics(corpus), _labels(corpus)),
+    )
+    for line in (*against_sets(asked.documents), *times):
         sys.stdout.write(line + "\n")
 
 
 def against_sets(n_documents: int) -> list[str]:
     """Span coverage and relevant chunks of every query: arrays against sets of characters."""
     corpus = _corpus(n_documents)
-    ours, scored = _timed(lambda: _metrics(corpus))
-    theirs, expected = _timed(lambda: _by_sets(corpus))
+    ours, scored = timed(lambda: _metrics(corpus))
+    theirs, expected = timed(lambda: _by_sets(corpus))
     wanted = {"span_coverage", "recall"}
     found = {
         (row["query_id"], row["metric"]): row["value"]
@@ -56,21 +61,6 @@ def against_sets(n_documents: int) -> list[str]:
         f"six metrics, {what}: sets (two metrics) {theirs:.3f} s, arrays {ours:.3f} s, "
         f"ratio {theirs / ours:.0f}"
     ]
-
-
-def growth(n_documents: int, doublings: int) -> list[str]:
-    """The time for metrics and labels of a corpus twice, four times, ... the size."""
-    lines: list[str] = []
-    first = 0.0
-    for factor in (2**i for i in range(doublings + 1)):
-        corpus = _corpus(n_documents * factor)
-        seconds, _ = _timed(lambda corpus=corpus: (_metrics(corpus), _labels(corpus)))
-        first = first or seconds
-        lines.append(
-            f"metrics and labels, corpus x {factor}: {corpus[0].num_rows} ranked chunks, "
-            f"{seconds:.3f} s, ratio {seconds / first:.1f}"
-        )
-    return lines
 
 
 def _metrics(corpus: Corpus) -> pa.Table:
@@ -160,12 +150,6 @@ def _rankings(random: np.random.Generator, queries: pa.Table, chunks: pa.Table) 
             "fused_rank": nothing,
         },
     )
-
-
-def _timed(work: Callable[[], Any]) -> tuple[float, Any]:
-    begin = time.perf_counter()
-    result = work()
-    return time.perf_counter() - begin, result
 
 
 if __name__ == "__main__":

@@ -10,13 +10,12 @@ from __future__ import annotations
 
 import argparse
 import sys
-import time
-from collections.abc import Callable
 from typing import Any
 
 import numpy as np
 import pyarrow as pa
 from rank_bm25 import BM25Okapi
+from timing import timed
 
 from spanbench_pipeline import evalset, tables
 from spanbench_pipeline.retrieval import bm25, dense, exact, qdrant
@@ -41,10 +40,10 @@ def okapi(n_chunks: int, n_queries: int) -> list[str]:
     texts = [_text(random, WORDS_A_CHUNK) for _ in range(n_chunks)]
     queries = [bm25.tokens(_text(random, WORDS_A_QUERY)) for _ in range(n_queries)]
     split = [bm25.tokens(text) for text in texts]
-    build_ours, index = _timed(lambda: bm25.build(texts))
-    build_theirs, reference = _timed(lambda: BM25Okapi(split))
-    ours, found = _timed(lambda: [index.scores(query) for query in queries])
-    theirs, expected = _timed(lambda: [reference.get_scores(query) for query in queries])
+    build_ours, index = timed(lambda: bm25.build(texts))
+    build_theirs, reference = timed(lambda: BM25Okapi(split))
+    ours, found = timed(lambda: [index.scores(query) for query in queries])
+    theirs, expected = timed(lambda: [reference.get_scores(query) for query in queries])
     np.testing.assert_array_equal(found, expected)
     return [
         _line("BM25 index, tokens included on our side only", build_theirs, build_ours),
@@ -64,19 +63,13 @@ def nearest(n_chunks: int, n_queries: int) -> list[str]:
         return dense.search(engine, vectors, queries, scopes, DEPTH)
 
     engine = exact.ExactEngine(vectors, ScopedRows(documents, chunks))
-    ours, found = _timed(lambda: lists(engine))
+    ours, found = timed(lambda: lists(engine))
     with qdrant.open_engine(
         ":memory:", **names, vectors=vectors, chunks=chunks, documents=documents
     ) as other:
-        theirs, expected = _timed(lambda: lists(other))
+        theirs, expected = timed(lambda: lists(other))
     np.testing.assert_array_equal(found.row, expected.row)
     return [_line(f"dense lists, {n_queries} queries x {n_chunks} chunks", theirs, ours)]
-
-
-def _timed(work: Callable[[], Any]) -> tuple[float, Any]:
-    start = time.perf_counter()
-    result = work()
-    return time.perf_counter() - start, result
 
 
 def _line(what: str, theirs: float, ours: float) -> str:

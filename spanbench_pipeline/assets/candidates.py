@@ -219,25 +219,13 @@ def _table(experiment: Experiment, source: Source, reader: Reader, lists: Lists)
     )
 
 
-def _checks(experiment: Experiment, source: Source) -> tuple[Check, ...]:
+def list_checks(experiment: Experiment, chunker: str) -> tuple[Check, ...]:
+    """What holds of any table of ranked chunks of a chunker, a channel's or a configuration's."""
     return (
         Check(
             "scores_in_order",
             "Every score is finite, and none is higher than the one ranked before it.",
             lambda reader: consistency.unordered_scores(reader.own()),
-        ),
-        Check(
-            "inside_scope",
-            "Every chunk is in the list of a query of the corpus, inside that query's scope and, "
-            "with routing, in a routed document.",
-            lambda reader: consistency.outside_scope(
-                reader.own(),
-                reader.table("queries"),
-                reader.table("documents"),
-                doc_scope=source.doc_scope,
-                metadata_filters=source.metadata_filters,
-                routed=_routed(experiment, source, reader),
-            ),
         ),
         Check(
             "no_duplicate_chunks",
@@ -251,9 +239,28 @@ def _checks(experiment: Experiment, source: Source) -> tuple[Check, ...]:
         ),
         Check(
             "offsets_of_the_chunk_table",
-            "Every chunk is in the chunk table, with the same document and offsets.",
+            "Every ranked chunk is in the chunk table, with the same document and offsets.",
             lambda reader: invariants.wrong_ranking_offsets(
-                reader.own(), reader.table("chunks", source.chunker)
+                reader.own(), reader.table("chunks", chunker)
+            ),
+        ),
+    )
+
+
+def _checks(experiment: Experiment, source: Source) -> tuple[Check, ...]:
+    return (
+        *list_checks(experiment, source.chunker),
+        Check(
+            "inside_scope",
+            "Every chunk is in the list of a query of the corpus, inside that query's scope and, "
+            "with routing, in a routed document.",
+            lambda reader: consistency.outside_scope(
+                reader.own(),
+                reader.table("queries"),
+                reader.table("documents"),
+                doc_scope=source.doc_scope,
+                metadata_filters=source.metadata_filters,
+                routed=_routed(experiment, source, reader),
             ),
         ),
         *_lengths(experiment, source),

@@ -16,7 +16,7 @@ import pyarrow as pa
 from spanbench_pipeline.assets import candidates, embeddings
 from spanbench_pipeline.assets.stage import Check, Outcome, Reader, Stage
 from spanbench_pipeline.experiment import FUSIONS, Configuration, Experiment
-from spanbench_pipeline.measures import consistency, invariants
+from spanbench_pipeline.measures import consistency
 from spanbench_pipeline.project import Project
 from spanbench_pipeline.retrieval import convex, fusion, ranking, rerank
 from spanbench_pipeline.retrieval.lists import Lists
@@ -122,28 +122,7 @@ def _reranker(
 def _checks(experiment: Experiment, config: Configuration) -> tuple[Check, ...]:
     lists = [source.slug for source in candidates.sources(config)]
     return (
-        Check(
-            "scores_in_order",
-            "Every score is finite, and none is higher than the one ranked before it.",
-            lambda reader: consistency.unordered_scores(reader.own()),
-        ),
-        Check(
-            "no_duplicate_chunks",
-            "A ranking holds a chunk once.",
-            lambda reader: invariants.repeated_chunks(reader.own()),
-        ),
-        Check(
-            "ranks_without_holes",
-            f"Ranks run from 1 without a hole, to {experiment.depth} at most.",
-            lambda reader: invariants.wrong_ranks(reader.own(), experiment.depth),
-        ),
-        Check(
-            "offsets_of_the_chunk_table",
-            "Every ranked chunk is in the chunk table, with the same document and offsets.",
-            lambda reader: invariants.wrong_ranking_offsets(
-                reader.own(), reader.table("chunks", config.chunker)
-            ),
-        ),
+        *candidates.list_checks(experiment, config.chunker),
         Check(
             "made_of_its_candidates",
             "Every ranked chunk stands in a list of the configuration's channels, at the rank that "

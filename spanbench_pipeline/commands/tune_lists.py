@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import importlib
 from collections.abc import Callable, Hashable, Sequence
+from dataclasses import replace
 from typing import Any, TypeVar
 
 import numpy as np
@@ -46,16 +47,7 @@ def route_of(config: Configuration) -> Route | None:
 
 def sources_of(config: Configuration) -> list[Source]:
     """The configuration's channels, without its routing."""
-    return [
-        Source(
-            channel,
-            config.chunker,
-            config.encoder if channel == DENSE else None,
-            config.doc_scope,
-            config.metadata_filters,
-        )
-        for channel in config.channels
-    ]
+    return [replace(source, routing="") for source in candidates.sources(config)]
 
 
 def needed(experiment: Experiment, config: Configuration, graph: Graph) -> list[Key]:
