@@ -8,6 +8,7 @@ import time
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass
+from functools import cache
 from typing import Any
 
 import dagster as dg
@@ -17,9 +18,10 @@ from spanbench_pipeline import tables, warehouse
 from spanbench_pipeline.assets import attempts, descriptions, pictures, previews, turn
 from spanbench_pipeline.assets.instance import MADE_BY, recorded
 from spanbench_pipeline.assets.stage import Check, Outcome, Reader, Recorded, Rows, Stage
+from spanbench_pipeline.code_version import Parts
 from spanbench_pipeline.errors import InputError, NotMeasured
 from spanbench_pipeline.experiment import slug
-from spanbench_pipeline.freshness import Key, name
+from spanbench_pipeline.freshness import Key, Node, name
 from spanbench_pipeline.project import Project
 from spanbench_pipeline.reports.markdown import escape
 
@@ -89,8 +91,11 @@ def definitions(
     blocking = {s.key: tuple(c.name for c in s.all_checks if c.blocking) for s in stages}
     for stage in stages:
         judged = {dep: blocking[dep] for dep in stage.deps if dep in blocking}
-        assets.append(_asset(stage, project, kinds, absent.get(stage.key), judged))
-        assets.append(_checks(stage, project, kinds))
+        # Of the code as loaded now: a web UI that runs on would else note what it does not run.
+        made_by = stage.made_by()
+        node = stage.node(made_by)
+        assets.append(_asset(stage, project, kinds, absent.get(stage.key), judged, node, made_by))
+        assets.append(_checks(stage, project, kinds, node))
     return assets
 
 
@@ -105,10 +110,10 @@ def _asset(
     kinds: Mapping[Key, str],
     absent: str | None,
     judged: Mapping[Key, Sequence[str]],
+    node: Node,
+    made_by: Parts,
 ) -> dg.AssetsDefinition:
     """A stage as an asset. ``judged`` names the blocking checks of each input."""
-    # Of the code as it is loaded now: a web UI that runs on would else note what it does not run.
-    node, made_by = stage.node(), dg.MetadataValue.json(stage.made_by())
 
     @dg.asset(
         key=list(stage.key),
@@ -130,7 +135,10 @@ def _asset(
             known = {} if stage.shared else recorded(context.instance, judged)
             produced = produce(stage, project, kinds, options, context.run.run_id, known)
             yield dg.MaterializeResult(
-                metadata={**_shown(stage, project, produced), MADE_BY: made_by},
+                metadata={
+                    **_shown(stage, project, produced),
+                    MADE_BY: dg.MetadataValue.json(made_by),
+                },
                 data_version=dg.DataVersion(produced.data_version),
             )
 
@@ -145,8 +153,10 @@ def _field(stage: Stage, name: str) -> dg.Field:
     return dg.Field(choices, default_value=option.default, description=option.description)
 
 
-def _checks(stage: Stage, project: Project, kinds: Mapping[Key, str]) -> dg.AssetChecksDefinition:
-    key, node = dg.AssetKey(list(stage.key)), stage.node()
+def _checks(
+    stage: Stage, project: Project, kinds: Mapping[Key, str], node: Node
+) -> dg.AssetChecksDefinition:
+    key = dg.AssetKey(list(stage.key))
 
     @dg.multi_asset_check(
         name="__".join(stage.key) + "__checks",
@@ -213,6 +223,7 @@ def _told_apart(row: Mapping[str, Any], stage: Stage) -> dict[str, Any]:
     return {column: value for column, value in row.items() if column not in same}
 
 
+@cache
 def _column_schema(table: str) -> dg.TableSchema:
     return dg.TableSchema(
         columns=[

@@ -123,9 +123,9 @@ class Stage:
         roots = (*self.modules, *([computes] if computes else []))
         return code_version.parts(roots, params, self.libraries)
 
-    def node(self) -> Node:
-        """The stage as the resolver sees it."""
-        return Node(self.key, code_version.digest(self.made_by()), self.deps)
+    def node(self, made_by: Parts | None = None) -> Node:
+        """The stage as the resolver sees it; ``made_by`` where it is known already."""
+        return Node(self.key, code_version.digest(made_by or self.made_by()), self.deps)
 
     def path(self, project: Project) -> Path:
         """Where its table is stored."""
