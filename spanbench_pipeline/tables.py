@@ -430,7 +430,11 @@ TABLES = _specs(
             _CONFIG,
             _METRIC,
             _K,
-            Column("comparable", TEXT, "comparable, or why the two values are not"),
+            Column(
+                "comparable",
+                TEXT,
+                "comparable (and with what difference of the chunks), or why not",
+            ),
             Column("n", INT, "queries with a defined value in both; null: not compared", True),
             Column("accepted", REAL, "the accepted run's mean over these queries", True),
             Column("current", REAL, "this run's mean over these queries", True),

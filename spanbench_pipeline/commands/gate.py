@@ -63,6 +63,7 @@ def judge(project: Project, corpus: str) -> dict[str, Any]:
         "regressions": verdicts.regressions(table),
         "changes": verdicts.changes(table),
         "not_compared": verdicts.not_compared(table),
+        "compared_across": verdicts.across(table),
         "rows": table.to_pylist(),
     }
 
@@ -102,6 +103,7 @@ def _text(found: dict[str, Any]) -> str:
         ("regressions", found["regressions"]),
         ("changed values", found["changes"]),
         ("not compared", found["not_compared"]),
+        ("compared across a difference", found["compared_across"]),
     ):
         if rows:
             cells = [[str(value) for value in row.values()] for row in rows]

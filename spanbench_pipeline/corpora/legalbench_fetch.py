@@ -147,9 +147,16 @@ def _listed(folder: Path) -> list[str]:
         for part in ("benchmarks", "corpus")
         for at, _, present in os.walk(root / part, onerror=_unlistable)
         for name in present
-        if (Path(at) / name).is_file()
+        if (Path(at) / name).is_file() or _leads_nowhere(Path(at) / name)
     ]
     return sorted(found)
+
+
+def _leads_nowhere(path: Path) -> bool:
+    """False where a name is no file; a link to what is gone is a document that is not there."""
+    if path.is_symlink():
+        raise InputError(f"{path}: a link to {path.readlink()}, which is no file")
+    return False
 
 
 def _unlistable(error: OSError) -> None:
@@ -250,7 +257,9 @@ def _check(given: _Given, staged: Path) -> None:
         whole = legalbench.LegalBenchSource(staged, sample=legalbench.ALL)
         evalset.assemble(copies.FOLDER, *whole.read())
     except InputError as error:
-        raise InputError(f"{given.path}: {error}. Refused, nothing was kept.") from error
+        raise InputError(
+            f"{given.path}: {str(error).rstrip('.')}. Refused, nothing was kept."
+        ) from error
 
 
 def _clear(folder: Path) -> None:

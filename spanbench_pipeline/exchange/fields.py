@@ -37,6 +37,14 @@ def whole(value: Any, what: str, where: str) -> int:
     return int(value.text)
 
 
+def offset(given: Mapping[str, Any], key: str, where: str) -> int | None:
+    """The offset under ``start`` or ``start_char`` (``end`` alike), not both; None for neither."""
+    names = [name for name in (key, f"{key}_char") if given.get(name) is not None]
+    if len(names) > 1:
+        raise InputError(f"{where}: give one of {key} and {key}_char, not both")
+    return whole(given[names[0]], names[0], where) if names else None
+
+
 def score(given: Mapping[str, Any], where: str) -> float | None:
     """The number under ``score``; None where it is absent or null."""
     value = given.get("score")

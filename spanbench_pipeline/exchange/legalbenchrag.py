@@ -119,21 +119,20 @@ def _documents(evalset: EvalSet) -> Callable[[str, str], str]:
 
 def _identifier(evalset: EvalSet) -> Callable[[Any, str, Callable[[str, str], str]], str]:
     """(result, where, documents) -> the id of the query that the result is about."""
+    rows = evalset.queries.select(["query_id", "query"]).to_pylist()
+    asks = {row["query_id"]: row["query"] for row in rows}
     by_text: dict[str, list[str]] = defaultdict(list)
-    for row in evalset.queries.select(["query_id", "query"]).to_pylist():
-        by_text[row["query"]].append(row["query_id"])
+    for query_id, query in asks.items():
+        by_text[query].append(query_id)
     gold = _by_query(evalset.gold_spans)
-    known = {query_id for ids in by_text.values() for query_id in ids}
 
     def find(result: Any, where: str, document: Callable[[str, str], str]) -> str:
         if not isinstance(result, dict):
             raise InputError(f"{where}: must be an object with qa_gt, not {kind(result)}")
-        given = fields.text(result, "query_id", where)
+        given, truth = fields.text(result, "query_id", where), result.get("qa_gt")
         if given is not None:
-            if given not in known:
-                raise InputError(f"{where}: unknown query {given!r}{closest(given, known)}")
+            _check_id(given, truth, where, asks)
             return given
-        truth = result.get("qa_gt")
         if not isinstance(truth, dict):
             raise InputError(f"{where}: qa_gt must be an object, not {kind(truth)}")
         query = fields.required(truth, "query", where)
@@ -146,6 +145,18 @@ def _identifier(evalset: EvalSet) -> Callable[[Any, str, Callable[[str, str], st
         return ids[0]
 
     return find
+
+
+def _check_id(given: str, truth: Any, where: str, asks: Mapping[str, str]) -> None:
+    """An id must be known, and ask what the result says was asked, if it says so."""
+    if given not in asks:
+        raise InputError(f"{where}: unknown query {given!r}{closest(given, asks)}")
+    query = truth.get("query") if isinstance(truth, dict) else None
+    if query is not None and query != asks[given]:
+        raise InputError(
+            f"{where}: query_id {given!r} asks {fields.shown(asks[given])}, but qa_gt asks "
+            f"{fields.shown(query)}"
+        )
 
 
 def _unclear(query: str, ids: Sequence[str], by_text: Mapping[str, Sequence[str]]) -> str:

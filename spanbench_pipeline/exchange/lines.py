@@ -95,7 +95,7 @@ def _entry(value: Any, where: str, number: int) -> Entry:
             + (f": {what}" if what else "")
         )
     chunk_id, doc_id = (fields.text(value, key, where) for key in ("chunk_id", "doc_id"))
-    start, end = (_offset(value, key, where) for key in ("start", "end"))
+    start, end = (fields.offset(value, key, where) for key in ("start", "end"))
     has_place = start is not None or end is not None
     if has_place and doc_id is None:
         raise InputError(f"{where}: offsets without doc_id: a bare span belongs to no document")
@@ -103,10 +103,3 @@ def _entry(value: Any, where: str, number: int) -> Entry:
         raise InputError(f"{where}: give doc_id, start and end, or chunk_id")
     score, text = fields.score(value, where), fields.text(value, "text", where)
     return Entry(number, doc_id, start, end, chunk_id, score, text)
-
-
-def _offset(value: Fields, key: str, where: str) -> int | None:
-    names = [name for name in (key, f"{key}_char") if value.get(name) is not None]
-    if len(names) > 1:
-        raise InputError(f"{where}: give one of {key} and {key}_char, not both")
-    return fields.whole(value[names[0]], names[0], where) if names else None

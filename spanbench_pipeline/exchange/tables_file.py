@@ -8,19 +8,18 @@ from pathlib import Path
 
 import pyarrow as pa
 import pyarrow.compute as pc
-import pyarrow.parquet as pq
 
 from spanbench_pipeline.errors import InputError
-from spanbench_pipeline.exchange import Entry, GivenList
+from spanbench_pipeline.exchange import Entry, GivenList, columns
 
 _NEEDED = {
-    "query_id": pa.string(),
-    "rank": pa.int64(),
-    "doc_id": pa.string(),
-    "start_char": pa.int64(),
-    "end_char": pa.int64(),
+    "query_id": columns.TEXT,
+    "rank": columns.WHOLE,
+    "doc_id": columns.TEXT,
+    "start_char": columns.WHOLE,
+    "end_char": columns.WHOLE,
 }
-_OPTIONAL = {"config": pa.string(), "chunk_id": pa.string(), "score": pa.float64()}
+_OPTIONAL = {"config": columns.TEXT, "chunk_id": columns.TEXT, "score": columns.NUMBER}
 
 
 def read(path: Path, config: str | None) -> list[GivenList]:
@@ -29,7 +28,8 @@ def read(path: Path, config: str | None) -> list[GivenList]:
     Raises InputError naming file, query and rank for what is no ranking: columns missing or of
     another type, a null, a rank given twice, a score that is no number, several configurations.
     """
-    table = _one_configuration(_columns(path), config, path)
+    table = columns.read(path, "a ranking", _NEEDED, _OPTIONAL)
+    table = _one_configuration(table, config, path)
     rows = table.sort_by([("query_id", "ascending"), ("rank", "ascending")]).to_pylist()
     of_query: dict[str, dict[int, Entry]] = defaultdict(dict)
     for row in rows:
@@ -48,25 +48,6 @@ def read(path: Path, config: str | None) -> list[GivenList]:
             score,
         )
     return [GivenList(q, tuple(e.values()), str(path), "rank") for q, e in of_query.items()]
-
-
-def _columns(path: Path) -> pa.Table:
-    try:
-        table = pq.read_table(path, partitioning=None)
-    except (OSError, pa.ArrowException) as error:
-        raise InputError(f"{path}: no Parquet file: {str(error).splitlines()[0]}") from error
-    for name in _NEEDED:
-        if name not in table.column_names:
-            raise InputError(f"{path}: no column {name!r}; a ranking has {', '.join(_NEEDED)}")
-    kept = _NEEDED | {n: kind for n, kind in _OPTIONAL.items() if n in table.column_names}
-    try:
-        table = table.select(list(kept)).cast(pa.schema(list(kept.items())))
-    except (pa.ArrowException, ValueError) as error:
-        raise InputError(f"{path}: {error}") from error
-    for name in _NEEDED:
-        if table[name].null_count:
-            raise InputError(f"{path}: a null in column {name!r}")
-    return table
 
 
 def _one_configuration(table: pa.Table, config: str | None, path: Path) -> pa.Table:

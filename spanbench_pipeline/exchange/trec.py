@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import itertools
 import math
+import re
 from collections import defaultdict
 from collections.abc import Callable, Iterator
 
@@ -56,6 +57,8 @@ def judgements(
     )
 
 
+_NUMBER = re.compile(r"[+-]?([0-9]+\.?[0-9]*|\.[0-9]+)([eE][+-]?[0-9]+)?")
+
 Decode = Callable[[list[str], str], dict[str, str]]
 """(ids, what they are) -> the known id that each stands for"""
 
@@ -97,10 +100,8 @@ def _line(line: str, where: str, number: int) -> tuple[str, int, Entry]:
 
 
 def _score(text: str, where: str) -> float:
-    try:
-        score = float(text)
-    except ValueError:
-        score = math.nan
+    # float() alone takes "1_0" and digits of other scripts, which no other tool reads so.
+    score = float(text) if _NUMBER.fullmatch(text) else math.nan
     if not math.isfinite(score):
         raise InputError(f"{where}: score {text!r} is no number that could order anything")
     return score

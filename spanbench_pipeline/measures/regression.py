@@ -16,6 +16,8 @@ from spanbench_pipeline.measures.relevance import require_one
 from spanbench_pipeline.measures.significance import Change, change
 
 COMPARABLE = "comparable"
+ACROSS = ", with "
+"""What follows ``comparable`` where a difference has to be known to read the two values."""
 CHUNK_COUNTING = ("precision", "recall", "mrr", "ndcg")
 """Metrics that count chunks: another chunker or encoder makes another measure of them."""
 NO_QUALITY = ("chars_retrieved",)
@@ -140,6 +142,9 @@ def _comparable(
         reasons.append(f"depth {before[None]['depth']} before, {after[None]['depth']} now")
     if reasons:
         return NOT_COMPARABLE, f"not comparable: {'; '.join(reasons)}"
+    if metric[1] is not None and differing(before[config], after[config], ("chunks",)):
+        cut = _cut(before[config], after[config])
+        return PASS, f"{COMPARABLE}{ACROSS}{cut}: the first k hold another amount of text"
     return PASS, COMPARABLE
 
 
@@ -149,8 +154,7 @@ def _other_measure(metric: str, before: Prints, after: Prints) -> list[str]:
         return []
     reasons = []
     if differing(before, after, ("chunks",)):
-        cut = [f"{run['n_chunks']} by {run['chunker']}" for run in (before, after)]
-        reasons.append(f"other chunks ({cut[0]} before, {cut[1]} now)")
+        reasons.append(_cut(before, after))
     # Without a dense channel in both runs there is no encoder that could have changed.
     both = "encoder" in before and "encoder" in after
     if both and differing(before, after, ("encoder_weights",)):
@@ -161,6 +165,11 @@ def _other_measure(metric: str, before: Prints, after: Prints) -> list[str]:
             else f"another encoder ({named[0]} before, {named[1]} now)"
         )
     return [f"{reason}, and {metric} counts chunks" for reason in reasons]
+
+
+def _cut(before: Prints, after: Prints) -> str:
+    cut = [f"{run['n_chunks']} by {run['chunker']}" for run in (before, after)]
+    return f"other chunks ({cut[0]} before, {cut[1]} now)"
 
 
 def _side_by_side(old: Values | None, new: Values | None) -> dict[str, Any]:

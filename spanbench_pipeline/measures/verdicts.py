@@ -8,6 +8,8 @@ from typing import Any
 import pyarrow as pa
 
 from spanbench_pipeline.measures.regression import (
+    ACROSS,
+    COMPARABLE,
     MISSING,
     NOT_COMPARABLE,
     REGRESSION,
@@ -66,6 +68,18 @@ def not_compared(regression: pa.Table) -> Rows:
     return [
         {"config": config, "verdict": verdict, "metrics": ", ".join(names), "why": why}
         for (config, verdict, why), names in sorted(metrics.items())
+    ]
+
+
+def across(regression: pa.Table) -> Rows:
+    """Values that were compared although something else differs: a row a configuration."""
+    metrics: dict[tuple[str, str], list[str]] = defaultdict(list)
+    for row in regression.to_pylist():
+        if row["comparable"].startswith(COMPARABLE + ACROSS):
+            metrics[row["config"], row["comparable"]].append(metric_name(row))
+    return [
+        {"config": config, "metrics": named(names), "why": why}
+        for (config, why), names in sorted(metrics.items())
     ]
 
 

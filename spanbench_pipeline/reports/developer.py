@@ -54,7 +54,7 @@ def _set_up(experiment: Experiment, inputs: ReportInputs) -> Blocks:
         Column("retriever", "code"),
         Column("reranker", "code"),
         Column("fusion", "code"),
-        Column("documents routed to", "number"),
+        Column("documents routed to", "count"),
         Column("document scope", "yes/no"),
         Column("metadata filters", "yes/no"),
         Column("encoder", "code"),

@@ -2,24 +2,29 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
 import pyarrow as pa
-import pyarrow.parquet as pq
 
 from spanbench_pipeline import tables
 from spanbench_pipeline.corpora import strict_json
 from spanbench_pipeline.corpora.strict_json import kind
 from spanbench_pipeline.errors import InputError
-from spanbench_pipeline.exchange import fields
+from spanbench_pipeline.exchange import columns, fields
 from spanbench_pipeline.exchange.ids import closest
 from spanbench_pipeline.scoring.places import outside
 
 GIVEN = "given"
 """The chunker's name in the tables where the chunks come from a file."""
 
-_PARQUET = ("chunk_id", "doc_id", "start_char", "end_char")
+_PARQUET = {
+    "chunk_id": columns.TEXT,
+    "doc_id": columns.TEXT,
+    "start_char": columns.WHOLE,
+    "end_char": columns.WHOLE,
+}
 Row = tuple[str, str, str, int, int]
 """where it stands, chunk id, document, start, end"""
 
@@ -93,29 +98,15 @@ def _lines(path: Path) -> list[Row]:
     return rows
 
 
-def _offset(value: dict[str, Any], key: str, where: str) -> int:
-    found = value.get(key, value.get(f"{key}_char"))
+def _offset(value: Mapping[str, Any], key: str, where: str) -> int:
+    found = fields.offset(value, key, where)
     if found is None:
         raise InputError(f"{where}: key {key!r} is missing")
-    return fields.whole(found, key, where)
+    return found
 
 
 def _parquet(path: Path) -> list[Row]:
-    try:
-        table = pq.read_table(path, partitioning=None)
-    except (OSError, pa.ArrowException) as error:
-        raise InputError(f"{path}: no Parquet file: {str(error).splitlines()[0]}") from error
-    missing = [column for column in _PARQUET if column not in table.column_names]
-    if missing:
-        raise InputError(f"{path}: no column {missing[0]!r}; a chunk has {', '.join(_PARQUET)}")
-    try:
-        table = table.select(_PARQUET).cast(
-            pa.schema([(c, pa.int64() if c.endswith("_char") else pa.string()) for c in _PARQUET])
-        )
-    except (pa.ArrowException, ValueError) as error:
-        raise InputError(f"{path}: {error}") from error
-    if any(table[column].null_count for column in _PARQUET):
-        raise InputError(f"{path}: a chunk without {', '.join(_PARQUET)}: a value is null")
+    table = columns.read(path, "a chunk", _PARQUET)
     return [(f"{path} row {n}", *row.values()) for n, row in enumerate(table.to_pylist(), 1)]
 
 

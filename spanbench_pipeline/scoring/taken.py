@@ -136,17 +136,18 @@ def _check_queries(lists: Sequence[GivenList], evalset: EvalSet, where: str) -> 
 
 
 def _missing(lists: Sequence[GivenList], evalset: EvalSet, where: str) -> tuple[str, ...]:
-    """The queries without a list; InputError where a whole part of the corpus has none."""
+    """The queries without a list; InputError where a whole part of the corpus has no entry."""
     there = {given.query_id for given in lists}
+    filled = {given.query_id for given in lists if given.entries}
     rows = evalset.queries.select(["query_id", "subset"]).to_pylist()
     asked = Counter(row["subset"] for row in rows)
-    found = Counter(row["subset"] for row in rows if row["query_id"] in there)
+    found = Counter(row["subset"] for row in rows if row["query_id"] in filled)
     absent = sorted(str(subset) for subset in asked if not found[subset])
     if absent:
         named = sorted(str(subset) for subset in found)
         raise InputError(
-            f"{where}: not measured: no query of {', '.join(absent)} has a list; a part that never "
-            f"ran is no part that failed. Score the others alone: --subset {' '.join(named)}"
+            f"{where}: not measured: no query of {', '.join(absent)} has an entry; a part that "
+            f"never ran is no part that failed. Score the others alone: --subset {' '.join(named)}"
         )
     return tuple(sorted(row["query_id"] for row in rows if row["query_id"] not in there))
 

@@ -321,6 +321,13 @@ def test_one_fetch_at_a_time(tmp_path: Path) -> None:
     fetch(tmp_path, archive)
 
 
+def test_a_link_to_a_document_that_is_gone_is_not_passed_over(tmp_path: Path) -> None:
+    folder = copies.unpacked(tmp_path / "copy", SMALL)
+    (folder / "corpus" / "maud" / "gone.txt").symlink_to(tmp_path / "nowhere.txt")
+    assert "gone.txt: a link to " in refused(tmp_path, folder)
+    assert kept(tmp_path) == {}
+
+
 def test_a_folder_that_cannot_be_listed_is_not_taken_for_an_empty_one(tmp_path: Path) -> None:
     folder = copies.unpacked(tmp_path / "mine", without("benchmarks/cuad.json"))
     (folder / "corpus" / "cuad").rename(folder / "elsewhere")

@@ -90,6 +90,10 @@ def test_published_names_are_written() -> None:
         (result("another?", [], [0, 1]), r"entry 1: must be an object with file_path and span"),  # type: ignore[arg-type]
         ({"retrieved_snippets": []}, r"result 1: qa_gt must be an object, not null"),
         ({"qa_gt": {"query": "another?"}}, r"key 'retrieved_snippets' is missing"),
+        (
+            {"query_id": "one", **result("another?", [])},
+            r"result 1: query_id 'one' asks 'the same\?', but qa_gt asks 'another\?'",
+        ),
         ({"query_id": "four", "retrieved_snippets": []}, r"result 1: unknown query 'four'"),
     ],
 )

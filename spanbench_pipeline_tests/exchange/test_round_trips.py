@@ -42,10 +42,9 @@ def measured(given: Given, rankings: pa.Table) -> Measured:
 @settings(max_examples=20, deadline=None)
 @given(given=worlds())
 def test_scored_back_it_is_the_same(kind: str, given: Given) -> None:
-    assume(given.rankings.num_rows)
     parts = {q["query_id"]: q["subset"] for q in given.evalset.queries.to_pylist()}
     there = {parts[q] for q in given.rankings["query_id"].to_pylist()}
-    assume(kind not in ("trec", "parquet") or there == set(parts.values()))
+    assume(there == set(parts.values()))  # a part without an entry never ran
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder) / f"mine.{kind}"
         path.write_bytes(WRITERS[kind](given))

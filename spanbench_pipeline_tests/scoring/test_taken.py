@@ -96,7 +96,7 @@ def test_lists_of_other_parts_are_left_out_and_unknown_ones_are_not(tmp_path: Pa
 
 
 def test_an_empty_list_is_a_list(tmp_path: Path) -> None:
-    assert taken(tmp_path / "mine", WHOLE[0], line("q2"), line("q3")).missing == ()
+    assert taken(tmp_path / "mine", WHOLE[0], line("q2"), WHOLE[2]).missing == ()
 
 
 def test_places_become_the_chunks_of_the_table(tmp_path: Path) -> None:
@@ -123,7 +123,12 @@ WRONG: list[tuple[str, list[str], str]] = [
     (
         "a part never ran",
         [line("q1", a())],
-        r"not measured: no query of west has a list.*--subset east",
+        r"not measured: no query of west has an entry.*--subset east",
+    ),
+    (
+        "a part has empty lists alone",
+        [*WHOLE[:2], line("q3")],
+        r"not measured: no query of west has an entry.*--subset east",
     ),
     (
         "two lists",
@@ -235,7 +240,11 @@ def test_a_run_needs_a_chunk_table(tmp_path: Path) -> None:
         ({"rank": [1, 1]}, "query q1, rank 1: given twice"),
         ({"score": [1.0, float("nan")]}, "rank 2: score nan is no number"),
         ({"doc_id": ["A", None]}, "a null in column 'doc_id'"),
-        ({"rank": ["x", "y"]}, "Failed to parse string"),
+        ({"rank": ["1", "2"]}, "column 'rank' is string, but must hold whole numbers"),
+        ({"start_char": [False, True]}, "column 'start_char' is bool, but must hold whole"),
+        ({"end_char": [3.0, 5.0]}, "column 'end_char' is double, but must hold whole numbers"),
+        ({"score": [True, False]}, "column 'score' is bool, but must hold numbers"),
+        ({"doc_id": [1, 2]}, "column 'doc_id' is int64, but must hold text"),
         (
             {"config": ["one", "two"]},
             "rankings of 2 configurations; say with --name which: one, two",
@@ -276,6 +285,7 @@ def piece(chunk_id: str = "c", **place: Any) -> str:
         ([piece(doc_id="Z")], r"line 1, chunk c: unknown document 'Z'"),
         ([piece(end=21)], r"\[0, 21\) must satisfy 0 <= start < end <= 20"),
         ([piece(end=None)], r"key 'end' is missing"),
+        ([piece(start_char=1)], r"line 1: give one of start and start_char, not both"),
         (["[]"], r"line 1: a chunk must be an object, not an array"),
     ],
 )
