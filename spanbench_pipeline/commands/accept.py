@@ -25,10 +25,9 @@ def accept(project: Project, corpus: str) -> str:
     """
     experiment = find(graphs.build(project), corpus)
     wanted = regression.inputs(experiment)
-    require_fresh(project, corpus, wanted, "accept")
+    require_unchanged = require_fresh(project, corpus, wanted, "accept")
     tables = _stored(project, experiment)
-    # A run that went on meanwhile may have replaced a table between two of these reads.
-    require_fresh(project, corpus, wanted, "accept")
+    require_unchanged()
     before = accepted.current_or_damaged(project, corpus)
     now = accepted.write(project, corpus, *tables)
     if now.digest == before:

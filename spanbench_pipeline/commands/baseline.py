@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Sequence
+
 from spanbench_pipeline import freshness, warehouse
 from spanbench_pipeline.assets import graph as graphs
 from spanbench_pipeline.assets import regression
@@ -34,12 +36,16 @@ def note(project: Project, corpus: str) -> str:
     return "\n".join([f"{head}{len(lines)} to look at", *lines]) if lines else f"{head}unchanged"
 
 
-def require_fresh(project: Project, corpus: str, keys: list[Key], action: str) -> None:
+def require_fresh(
+    project: Project, corpus: str, keys: Sequence[Key], action: str
+) -> Callable[[], None]:
     """InputError where one of the assets, or one that it is made from, is stale or is in doubt.
 
     In doubt is what failed a check that is an error, blocking or not. The regression's own check
-    is no reason: what fell is often accepted knowingly.
+    is no reason: what fell is often accepted knowingly. Returns what to call when all tables have
+    been read: it raises InputError where a run has replaced one meanwhile.
     """
+    before = _signs(project, keys)
     graph = graphs.build(project)
     with open_instance(project) as instance:
         runner = Runner(project, instance, graph.of([corpus]))
@@ -60,3 +66,18 @@ def require_fresh(project: Project, corpus: str, keys: list[Key], action: str) -
             f"{action} {corpus}: what is stored is not up to date or is in doubt; "
             f"{command(project)} run {corpus} first\n{listed}"
         )
+
+    def require_unchanged() -> None:
+        if _signs(project, keys) != before:
+            raise InputError(
+                f"{action} {corpus}: a run replaced tables while they were read; {action} again"
+            )
+
+    return require_unchanged
+
+
+def _signs(project: Project, keys: Sequence[Key]) -> list[tuple[int, int] | None]:
+    """What tells each stored table from one that takes its place: a rename makes another file."""
+    paths = [project.parquet / warehouse.relative_path(key) for key in keys]
+    found = [path.stat() if path.is_file() else None for path in paths]
+    return [stat and (stat.st_ino, stat.st_mtime_ns) for stat in found]

@@ -74,30 +74,39 @@ def export(project: Project, corpus: str, folder: Path, formats: Sequence[str] =
     graph = graphs.build(project)
     experiment = find(graph, corpus)
     keys = [
-        (corpus, stage, config.slug)
-        for config in experiment.configurations
-        for stage in ("rankings", "query_metrics")
+        stage.key
+        for stage in graph.of([corpus])
+        if stage.corpus == corpus and not stage.shared and stage.table not in NOT_TABLES
     ]
+    require_unchanged = require_fresh(project, corpus, keys, "export")
     path = project.parquet / corpus / "configs.parquet"
     rows = warehouse.read(path, "configs").table.to_pylist()
-    require_fresh(project, corpus, [*keys, (corpus, "configs")], "export")
     stored = _Corpus(project, experiment, graph, {row["config"]: row["state"] for row in rows})
     chosen = [name for name in FORMATS if name in (formats or DEFAULT)]
     written: list[str] = []
-    folders.write_new(folder, _files(stored, chosen, written))
+    folders.write_new(folder, _files(stored, chosen, written, require_unchanged))
     absent = [f"{name}: {state}" for name, state in stored.states.items() if state != "measured"]
     shown = [f"{near(folder)}: {len(written)} files of {corpus}", *written]
     return "\n".join([*shown, *(f"left out: {line}" for line in absent)])
 
 
-def _files(stored: _Corpus, formats: Sequence[str], written: list[str]) -> Files:
-    """Every file of the formats, and the manifest that says what each of them is."""
+def _files(
+    stored: _Corpus,
+    formats: Sequence[str],
+    written: list[str],
+    require_unchanged: Callable[[], None],
+) -> Files:
+    """Every file of the formats, and the manifest that says what each of them is.
+
+    ``require_unchanged`` is called when all has been read, before what was written takes its name.
+    """
     for name in formats:
         for path, content in FORMATS[name](stored):
             written.append(f"{name}/{path}")
             yield f"{name}/{path}", content
     written.append("manifest.json")
     yield "manifest.json", [_manifest(stored, formats)]
+    require_unchanged()
 
 
 def _manifest(stored: _Corpus, formats: Sequence[str]) -> bytes:

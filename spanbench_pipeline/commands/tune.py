@@ -17,7 +17,6 @@ from spanbench_pipeline.commands.tune_lists import Corpus, needed
 from spanbench_pipeline.commands.tune_search import Search, depths_of, router, search
 from spanbench_pipeline.errors import InputError
 from spanbench_pipeline.experiment import Configuration, Experiment, nearest, slug
-from spanbench_pipeline.freshness import Key
 from spanbench_pipeline.measures import fingerprints, routing_sweep, splits, tuning
 from spanbench_pipeline.project import Project
 
@@ -48,8 +47,7 @@ def tune(
     splits.require_share(share)
     configs = _chosen(experiment, names)
     keys = list(dict.fromkeys(key for c in configs for key in needed(experiment, c, graph)))
-    before = _signs(project, keys)
-    require_fresh(project, corpus, keys, "tune")
+    require_unchanged = require_fresh(project, corpus, keys, "tune")
     stored = Corpus(project, experiment, graph)
     rule = operations.regression(project)
     test = tuning.Test(rule.level, rule.rounds, rule.seed)
@@ -61,19 +59,11 @@ def tune(
         asked | _result(stored, c, search(stored, c, known[metric], split), split, test)
         for c in configs
     ]
-    if _signs(project, keys) != before:
-        raise InputError(f"tune {corpus}: a run replaced tables while they were read; tune again")
+    require_unchanged()
     files = [_write(project, corpus, metric, result) for result in found]
     if shape == "json":
         return _json({"corpus": corpus, "results": found})
     return tune_shown.text(found, files)
-
-
-def _signs(project: Project, keys: Sequence[Key]) -> list[tuple[int, int] | None]:
-    """What tells each stored table from one that takes its place: a rename makes another file."""
-    paths = [project.parquet / warehouse.relative_path(key) for key in keys]
-    found = [path.stat() if path.is_file() else None for path in paths]
-    return [stat and (stat.st_ino, stat.st_mtime_ns) for stat in found]
 
 
 def _chosen(experiment: Experiment, names: Sequence[str]) -> list[Configuration]:

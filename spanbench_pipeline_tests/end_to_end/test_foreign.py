@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import shutil
 from pathlib import Path
 from typing import Any
 
@@ -112,11 +113,26 @@ def test_export_writes_over_nothing(
 def test_export_of_what_was_never_run(
     home: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    for corpus, message in (("fresh", "spanbench run makes it"), ("nobody", "no experiment for")):
+    for corpus, message in (("fresh", "run fresh first"), ("nobody", "no experiment for")):
         to = tmp_path / corpus
         assert cli.main(["--home", str(home), "export", corpus, "--to", str(to)]) == 2
         assert message in capsys.readouterr().err
         assert not to.exists()
+
+
+@pytest.mark.parametrize(
+    "file", ["forensic_labels/naive_bm25", "headroom/clause_bm25", "config_metrics", "label_cross"]
+)
+def test_export_mixes_no_tables_of_two_runs(
+    home: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str], file: str
+) -> None:
+    copied = tmp_path / "home"
+    shutil.copytree(home, copied)
+    (copied / "parquet" / "small" / f"{file}.parquet").unlink()  # as a killed run leaves it
+    to = tmp_path / "exported"
+    assert cli.main(["--home", str(copied), "export", "small", "--to", str(to)]) == 2
+    assert f"small/{file}: its file is missing" in capsys.readouterr().err
+    assert not to.exists()
 
 
 def foreign(path: Path, **lists: list[dict[str, Any]]) -> Path:
