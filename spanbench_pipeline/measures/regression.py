@@ -138,14 +138,23 @@ def _comparable(
     if new is None:
         return NOT_COMPARABLE, "this run does not have this metric; accept anew"
     reasons = _other_measure(metric[0], before[config], after[config])
-    if metric[0] == "mrr" and differing(before[None], after[None], ("depth",)):
-        reasons.append(f"depth {before[None]['depth']} before, {after[None]['depth']} now")
+    if why := _other_depth(metric, before[None], after[None]):
+        reasons.append(why)
     if reasons:
         return NOT_COMPARABLE, f"not comparable: {'; '.join(reasons)}"
     if metric[1] is not None and differing(before[config], after[config], ("chunks",)):
         cut = _cut(before[config], after[config])
         return PASS, f"{COMPARABLE}{ACROSS}{cut}: the first k hold another amount of text"
     return PASS, COMPARABLE
+
+
+def _other_depth(metric: Metric, before: Prints, after: Prints) -> str:
+    """Why a list of another depth is another measure; empty where its first k are in both."""
+    name, k = metric
+    depths = int(before["depth"]), int(after["depth"])
+    if depths[0] == depths[1] or (name != "mrr" and (k is None or k <= min(depths))):
+        return ""
+    return f"depth {depths[0]} before, {depths[1]} now"
 
 
 def _other_measure(metric: str, before: Prints, after: Prints) -> list[str]:

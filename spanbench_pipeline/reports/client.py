@@ -27,6 +27,7 @@ from spanbench_pipeline.reports.comparability import (
     chunk_groups,
     fingerprint_table,
     other_chunks,
+    short_lists,
 )
 from spanbench_pipeline.reports.explain import LABELS, limits, meaning
 from spanbench_pipeline.reports.inputs import MEASURED, ReportInputs, rows_of
@@ -96,6 +97,7 @@ def _standing(experiment: Experiment, inputs: ReportInputs, baseline: str) -> li
         ),
         Table(columns, rows),
         metric_bars(experiment, inputs, baseline),
+        *short_lists(experiment),
         *chunk_groups(experiment, inputs),
         *_unmeasured(experiment, inputs),
         *losses.headroom_words(experiment, inputs, baseline),

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from spanbench_pipeline.experiment import Experiment
-from spanbench_pipeline.measures import KS
+from spanbench_pipeline.measures import KS, METRICS
 from spanbench_pipeline.measures.fingerprints import (
     INDEX_PRINT,
     RANKING_PRINT,
@@ -44,6 +44,19 @@ def fingerprint_table(experiment: Experiment, inputs: ReportInputs, baseline: st
         "alike. One of rankings: equal ones return the same."
     )
     return Table(columns, rows, caption, marked_rows(experiment, baseline))
+
+
+def short_lists(experiment: Experiment) -> Blocks:
+    """Which metrics look deeper than the rankings go; [] where none does."""
+    cut = [f"{name}@{k}" for name, k in METRICS if k is not None and k > experiment.depth]
+    if not cut:
+        return []
+    return [
+        paragraph(
+            f"Rankings are {experiment.depth:,} deep, which is less than {', '.join(cut)} look at: "
+            f"these are figures of the first {experiment.depth:,} chunks."
+        )
+    ]
 
 
 def chunk_groups(experiment: Experiment, inputs: ReportInputs) -> Blocks:

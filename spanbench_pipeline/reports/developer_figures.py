@@ -13,7 +13,7 @@ from spanbench_pipeline.reports.blocks import (
     Table,
     paragraph,
 )
-from spanbench_pipeline.reports.comparability import chunk_groups
+from spanbench_pipeline.reports.comparability import chunk_groups, short_lists
 from spanbench_pipeline.reports.explain import CHUNK_STATS, metric_lines
 from spanbench_pipeline.reports.inputs import ReportInputs, indexed, metric_name, rows_of
 from spanbench_pipeline.reports.parts import (
@@ -38,6 +38,7 @@ def metrics(experiment: Experiment, inputs: ReportInputs) -> Blocks:
         Heading("Metrics"),
         table,
         paragraph(_NOT_MEASURED),
+        *short_lists(experiment),
         *chunk_groups(experiment, inputs),
         *_partly_defined(inputs),
         metric_bars(experiment, inputs, experiment.baseline),

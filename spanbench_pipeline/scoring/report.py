@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from spanbench_pipeline.evalset import EvalSet
@@ -86,15 +86,19 @@ def notes(scored: Scored) -> list[str]:
     """What a reader must know of the file, a sentence each; [] where there is nothing."""
     taken, found = scored.taken, []
     if taken.missing:
-        shown_ids = ", ".join(taken.missing[:5]) + (", ..." if len(taken.missing) > 5 else "")
         found.append(
             f"{len(taken.missing)} of {scored.evalset.queries.num_rows} queries have no list in "
-            f"the file and count as empty lists: {shown_ids}"
+            f"the file and count as empty lists: {_first(taken.missing)}"
+        )
+    if taken.empty:
+        found.append(
+            f"{len(taken.empty)} of {scored.evalset.queries.num_rows} queries have an empty list "
+            f"in the file: {_first(taken.empty)}"
         )
     if taken.repeats:
         found.append(
-            f"{taken.repeats} entries repeat a place of their list: they count at their first "
-            "rank and the rest close up; the paper's scoring takes them as they stand"
+            f"places given again in their list: {taken.repeats}; each counts at its first rank "
+            "and the rest close up; the paper's scoring takes them as they stand"
         )
     if taken.longest > scored.depth:
         found.append(
@@ -102,6 +106,10 @@ def notes(scored: Scored) -> list[str]:
             "depth"
         )
     return found
+
+
+def _first(ids: Sequence[str]) -> str:
+    return ", ".join(ids[:5]) + (", ..." if len(ids) > 5 else "")
 
 
 def _given(scored: Scored) -> Blocks:

@@ -42,6 +42,8 @@ class Taken:
     """Repeats included, so that ranks are places in the file's list."""
     missing: tuple[str, ...]
     """Queries of the corpus that the file leaves out, sorted."""
+    empty: tuple[str, ...]
+    """Queries whose list in the file is empty, sorted."""
     repeats: int
     """Entries whose place stands earlier in their list."""
     n_lists: int
@@ -108,6 +110,7 @@ def take(
     return Taken(
         tables.from_rows("rankings", [named | row | none for row in rows]),
         missing,
+        tuple(sorted(given.query_id for given in lists if not given.entries)),
         repeats,
         len(lists),
         max((len(given.entries) for given in lists), default=0),

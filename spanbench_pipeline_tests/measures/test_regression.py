@@ -242,6 +242,19 @@ def test_another_corpus_or_gold_is_not_compared_at_all(part: str):
     assert (row["accepted"], row["current"], row["difference"]) == (0.75, 1.0, None)
 
 
+@pytest.mark.parametrize(
+    ("depth", "others"),
+    [("10", {"mrr"}), ("4", {"mrr", "precision", "recall"}), ("30", set())],
+)
+def test_a_depth_that_does_not_reach_k_is_another_measure(depth: str, others: set[str]):
+    """Precision at 5 of lists 4 deep is precision of 4 chunks, of lists 10 deep what it was."""
+    found = compare(run({"a": ALL}), run({"a": ALL}, {"depth": depth}))
+    told = {m for m, v in verdict_of(found).items() if v == "not comparable"}
+    assert told & {"mrr", "precision", "recall"} == others
+    for metric in told:
+        assert f"depth 30 before, {depth} now" in found["a", metric]["comparable"]
+
+
 def test_another_depth_is_another_mrr():
     found = compare(run({"a": ALL}), run({"a": ALL}, {"depth": "20"}))
     assert verdict_of(found) == dict.fromkeys(ALL, "pass") | {"mrr": "not comparable"}

@@ -303,6 +303,10 @@ def test_nothing_lost_is_said() -> None:
 def test_shallow_rankings_say_which_depth_is_shown() -> None:
     shallow = replace(tiny.EXPERIMENT, depth=4)
     said = page(client(shallow, tiny.inputs(depth=4), "halves")).of("p")
+    assert any(
+        line.startswith("Rankings are 4 deep, which is less than precision@5, recall@10, ")
+        for line in said
+    )
     why = "Rankings are 4 deep, so k = 5 was not measured; shown is k = 4, the deepest that was."
     assert said.count(why) == 2
 

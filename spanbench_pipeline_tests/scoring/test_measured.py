@@ -82,7 +82,7 @@ def test_without_chunks_nothing_that_needs_them_is_a_number() -> None:
 
 
 def scored(*, with_chunks: bool) -> Scored:
-    taken = Taken(WORLD.rankings(), missing=("q3",), repeats=1, n_lists=2, longest=11)
+    taken = Taken(WORLD.rankings(), missing=("q3",), empty=(), repeats=1, n_lists=2, longest=11)
     measured = WORLD.measured(with_chunks=with_chunks)
     n_chunks = len(TENS) if with_chunks else None
     given = WORLD.evalset()
@@ -92,7 +92,7 @@ def scored(*, with_chunks: bool) -> Scored:
 def test_what_a_reader_must_know() -> None:
     assert notes(scored(with_chunks=True)) == [
         "1 of 3 queries have no list in the file and count as empty lists: q3",
-        "1 entries repeat a place of their list: they count at their first rank and the rest close "
+        "places given again in their list: 1; each counts at its first rank and the rest close "
         "up; the paper's scoring takes them as they stand",
         "lists of up to 11 entries are looked at to 4, the corpus's depth",
     ]

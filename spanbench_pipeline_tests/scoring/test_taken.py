@@ -97,6 +97,7 @@ def test_lists_of_other_parts_are_left_out_and_unknown_ones_are_not(tmp_path: Pa
 
 def test_an_empty_list_is_a_list(tmp_path: Path) -> None:
     assert taken(tmp_path / "mine", WHOLE[0], line("q2"), WHOLE[2]).missing == ()
+    assert taken(tmp_path / "mine", WHOLE[0], line("q2"), WHOLE[2]).empty == ("q2",)
 
 
 def test_places_become_the_chunks_of_the_table(tmp_path: Path) -> None:
