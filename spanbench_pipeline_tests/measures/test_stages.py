@@ -11,7 +11,7 @@ from hypothesis import given, settings
 from spanbench_pipeline.errors import InputError
 from spanbench_pipeline.measures.stages import LOST, STAGES, lost_stages, stages_of
 from spanbench_pipeline_tests.measures import oracle
-from spanbench_pipeline_tests.measures.cases import Case, Place, tiles
+from spanbench_pipeline_tests.measures.cases import Case, Place, beside_another, tiles
 from spanbench_pipeline_tests.measures.flows import Flow, Lists, flows
 
 KS = (1, 2, 4)
@@ -204,6 +204,32 @@ def test_a_candidate_of_no_chunk_is_refused() -> None:
             has_reranker=False,
             ks=(1,),
         )
+
+
+def test_routed_documents_that_do_not_fit_are_refused() -> None:
+    found = flow(SPAN, TEN, ["A2"], routed=["A"])
+    known, routed = found.case.eval_set(), found.routed_table()
+    assert routed is not None
+
+    def with_routed(routed: pa.Table) -> None:
+        lost_stages(
+            found.ranking_table(),
+            found.candidate_table(),
+            routed,
+            known.gold_spans,
+            found.case.chunk_table(),
+            known.queries,
+            has_fusion=False,
+            has_reranker=False,
+            ks=(1,),
+        )
+
+    with_routed(routed)
+    for column in ("corpus", "config"):
+        with pytest.raises(ValueError, match=f"one {column} at a time, not .*other"):
+            with_routed(beside_another(routed, column))
+    with pytest.raises(InputError, match=r"^routed document of unknown query 'other'$"):
+        with_routed(beside_another(routed, "query_id"))
 
 
 def brute(flow: Flow, query: str, place: Place, k: int) -> str | None:
