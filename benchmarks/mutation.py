@@ -34,10 +34,10 @@ Mutant = tuple[str, str, str, str]
 def main() -> int:
     """Prints and writes the figures; 1 where something is amiss."""
     status = _status()
-    counts = {module: Counter(became.values()) for module, became in status.items()}
+    counts = {source.stem: Counter(became.values()) for source, became in status.items()}
     survivors = sorted(
-        _mutant(module, name)
-        for module, became in status.items()
+        _mutant(source, name)
+        for source, became in status.items()
         for name, what in became.items()
         if what not in (*KILLED, INVALID, NOT_RUN)
     )
@@ -61,24 +61,24 @@ def main() -> int:
     return 1 if amiss else 0
 
 
-def _status() -> dict[str, dict[str, str]]:
-    """Module -> mutant -> what became of it."""
+def _status() -> dict[Path, dict[str, str]]:
+    """Source file -> mutant -> what became of it."""
     found = {}
-    for path in sorted(Path("mutants/spanbench_pipeline").rglob("*.py.meta")):
+    for path in sorted(Path("mutants").rglob("*.py.meta")):
         codes = json.loads(path.read_text(encoding="utf-8"))["exit_code_by_key"]
         if codes:
-            module = path.name.removesuffix(".py.meta")
-            found[module] = {name: status_by_exit_code[code] for name, code in codes.items()}
+            source = path.relative_to("mutants").with_suffix("")
+            found[source] = {name: status_by_exit_code[code] for name, code in codes.items()}
     return found
 
 
-def _mutant(module: str, name: str) -> Mutant:
+def _mutant(source: Path, name: str) -> Mutant:
     function, of_class = orig_function_and_class_names_from_key(name)
-    diff = get_diff_for_mutant(name).splitlines()[2:]
+    diff = get_diff_for_mutant(name, path=source).splitlines()[2:]
     before, after = (
         " ".join(line[1:].strip() for line in diff if line.startswith(sign)) for sign in "-+"
     )
-    return module, f"{of_class}.{function}" if of_class else function, before, after
+    return source.stem, f"{of_class}.{function}" if of_class else function, before, after
 
 
 def _known() -> dict[Mutant, str]:

@@ -123,6 +123,12 @@ def test_reranking_of_one_channel() -> None:
     assert of_q(found, 1, 2, 3) == ["reranking", "reranking", None]
 
 
+def test_without_fusion_nothing_is_lost_to_it() -> None:
+    # The reranker drops A2 for good: lost there where it was in the top k, else cut off.
+    found = flow(SPAN, TEN, ["A1", "A2"], reranked=["A1"])
+    assert of_q(found, 1, 2) == ["cut", "reranking"]
+
+
 def test_cut_it_is_in_the_list_below_k() -> None:
     assert of_q(flow(SPAN, TEN, ["A1", "A3", "A2"]), 1, 2, 3, 4) == ["cut", "cut", None, None]
 
@@ -174,7 +180,8 @@ def test_without_an_order_before_the_reranker_nothing_is_said() -> None:
     none = fused.ranking_table().drop_columns(["fused_rank"])
     none = none.append_column("fused_rank", pa.nulls(2, pa.int64()))
     known = two.case.eval_set()
-    with pytest.raises(ValueError, match="no fused_rank"):
+    message = "^a fused ranking with a chunk that has no fused_rank: no order before$"
+    with pytest.raises(ValueError, match=message):
         lost_stages(
             none,
             two.candidate_table(),
