@@ -118,6 +118,13 @@ def test_the_lines_load_as_the_configuration(config: Configuration, tmp_path: Pa
     assert loaded == replace(config, name=name)
 
 
+def test_a_name_is_written_as_toml_has_it():
+    # DEL must be escaped in TOML, as it need not be in JSON; letters stay readable.
+    shown = tuning.lines(CC, "naïve \x7f")
+    assert 'name = "naïve \\u007f"' in shown.splitlines()
+    assert tomllib.loads(shown)["configurations"][0]["name"] == "naïve \x7f"
+
+
 def sides(development: str, held_out: str) -> Split:
     return Split(Side(tuple(development), ()), Side(tuple(held_out), ()))
 
