@@ -34,6 +34,102 @@ def outcome(covered: int, *at: Any, config: str = "c", **more: Any) -> Row:
     return {"config": config, "covered_chars": covered} | place(*at, **more)
 
 
+def ranked(query: str, rank: int, score: float, config: str = "c") -> Row:
+    return {
+        "config": config,
+        "query_id": query,
+        "rank": rank,
+        "chunk_id": f"A:{rank}",
+        "doc_id": "A",
+        "score": score,
+    }
+
+
+def test_scores_fall_or_stay_from_rank_to_rank() -> None:
+    sound = [
+        ranked("q", 3, 0.5),
+        ranked("q", 1, 0.9),
+        ranked("q", 2, 0.9),
+        # Another list may begin as high as it likes.
+        ranked("r", 1, 7.0),
+        ranked("q", 1, 0.8, config="d"),
+    ]
+    assert consistency.unordered_scores(table(*sound)) == []
+    for score in (0.51, float("inf")):
+        higher = ranked("q", 4, score)
+        assert consistency.unordered_scores(table(higher, *sound)) == [higher]
+    (none,) = consistency.unordered_scores(table(*sound, ranked("q", 4, float("nan"))))
+    assert (none["query_id"], none["rank"]) == ("q", 4)
+
+
+def test_ranked_chunks_outside_their_query_s_scope() -> None:
+    queries = table(
+        {"query_id": "q", "doc_id": "A", "filters": []},
+        {"query_id": "r", "doc_id": None, "filters": []},
+    )
+    documents = pa.table(
+        {"doc_id": ["A", "B"], "metadata": pa.array([[], []], pa.map_(pa.string(), pa.string()))}
+    )
+    rows = [
+        {"query_id": query, "rank": 1, "chunk_id": f"{doc}:c:0", "doc_id": doc}
+        for query, doc in (("q", "A"), ("r", "B"), ("q", "B"), ("s", "A"))
+    ]
+
+    def outside(doc_scope: bool) -> list[Row]:
+        return consistency.outside_scope(
+            table(*rows), queries, documents, doc_scope=doc_scope, metadata_filters=False
+        )
+
+    nobody = rows[3] | {"problem": "no such query"}
+    assert outside(doc_scope=False) == [nobody]
+    assert outside(doc_scope=True) == [rows[2] | {"problem": "outside the query's scope"}, nobody]
+
+
+def candidate(channel: str, rank: int, chunk: str, query: str = "q") -> Row:
+    return {"channel": channel, "query_id": query, "chunk_id": chunk, "rank": rank}
+
+
+def of_both(rank: int, chunk: str, dense: int | None, bm25: int | None, query: str = "q") -> Row:
+    return {
+        "query_id": query,
+        "rank": rank,
+        "chunk_id": chunk,
+        "dense_rank": dense,
+        "bm25_rank": bm25,
+    }
+
+
+def test_rankings_hold_what_their_lists_do() -> None:
+    lists = [
+        table(candidate("dense", 1, "x"), candidate("dense", 2, "y")),
+        table(candidate("bm25", 1, "y"), candidate("bm25", 1, "w", "r")),
+        table(candidate("other", 1, "z")),
+    ]
+
+    def unlike(*rows: Row, depth: int = 9) -> list[Row]:
+        return consistency.unlike_candidates(table(*rows), lists, depth)
+
+    y, x, z = of_both(1, "y", 2, 1), of_both(2, "x", 1, None), of_both(3, "z", None, None)
+    w = of_both(1, "w", None, 1, "r")
+    assert unlike(y, x, z, w) == unlike(y, x, w, depth=2) == []
+    # Two that are not as stated, one in no list, and then the lists are of another length.
+    assert unlike(y | {"dense_rank": 1}, x, z, w) == [
+        y | {"dense_rank": 1, "dense_list": 2, "bm25_list": 1}
+    ]
+    assert unlike(y, x | {"bm25_rank": 1}, z, w) == [
+        x | {"bm25_rank": 1, "dense_list": 1, "bm25_list": None}
+    ]
+    strange = of_both(4, "v", None, None)
+    assert unlike(y, x, z, strange, w) == [
+        strange | {"dense_list": None, "bm25_list": None},
+        {"query_id": "q", "n_ranked": 4, "n_to_rank": 3},
+    ]
+    assert unlike(y, x) == [
+        {"query_id": "q", "n_ranked": 2, "n_to_rank": 3},
+        {"query_id": "r", "n_ranked": 0, "n_to_rank": 1},
+    ]
+
+
 GOLD = table(place(0, 0, 10), place(1, 20, 25))
 
 
@@ -63,14 +159,14 @@ def unlike(rows: list[Row], *outcomes: Row) -> list[Row]:
     return consistency.metrics_unlike_outcomes(table(*rows), table(*outcomes))
 
 
-# 5 of 10 are exactly half, 4 of 20 are not: 9 of 30 characters, one span of two.
-HALF = (outcome(5, 0, 0, 10), outcome(4, 1, 20, 40))
+# 5 of 10 are exactly half, 9 of 20 are not: 14 of 30 characters, one span of two.
+HALF = (outcome(5, 0, 0, 10), outcome(9, 1, 20, 40))
 
 
 @pytest.mark.parametrize(
     ("name", "value", "outcomes"),
     [
-        ("span_coverage", 9 / 30, HALF),
+        ("span_coverage", 14 / 30, HALF),
         ("span_recall", 1 / 2, HALF),
         ("complete_grounding", 0.0, HALF),
         ("complete_grounding", 1.0, (outcome(5, 0, 0, 10), outcome(10, 1, 20, 40))),
