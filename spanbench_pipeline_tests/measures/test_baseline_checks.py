@@ -166,9 +166,10 @@ def test_a_history_that_is_not_what_was_measured() -> None:
         return baseline_checks.not_the_metrics(*tables)
 
     assert unlike(recorded, measured) == []
-    other = [recorded[0] | {"value": 0.25}, {"config": "c", "value": 1.0, "run": 1}, recorded[1]]
-    assert unlike(other, measured) == [
+    more = [{"config": "c", "value": value, "run": 1} for value in (None, 1.0)]
+    assert unlike([recorded[0] | {"value": 0.25}, *more, recorded[1]], measured) == [
         {"config": "a", "value": 0.25, "problem": "recorded, and not measured"},
         {"config": "c", "value": 1.0, "problem": "recorded, and not measured"},
+        {"config": "c", "value": None, "problem": "recorded, and not measured"},
         {"config": "a", "value": 0.5, "problem": "measured, and not recorded"},
     ]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from datetime import date
 from pathlib import Path
 from typing import Any
 
@@ -16,6 +17,7 @@ from spanbench_pipeline.measures.fingerprints import (
     chunk_chars,
     digest,
     fingerprints,
+    parameters,
     same_chunks,
     table_hash,
 )
@@ -93,6 +95,14 @@ def test_each_configuration_has_what_it_uses():
     assert found.keys() == {None, "plain", "both"}
     counts = {name: found[None][name] for name in ("n_documents", "n_queries", "depth")}
     assert counts == {"n_documents": "1", "n_queries": "1", "depth": "30"}
+    assert found["both"].keys() == {
+        *("chunker", "chunker_parameters", "chunks", "n_chunks", "chunk_chars"),
+        *("retriever", "doc_scope", "metadata_filters", "fusion"),
+        *("encoder", "encoder_weights", "encoder_normalized"),
+        *("index_fingerprint", "ranking_fingerprint"),
+    }
+    named = ("chunker", "n_chunks", "retriever", "doc_scope", "metadata_filters")
+    assert [found["both"][name] for name in named] == ["whole", "1", "hybrid", "True", "False"]
     assert found["both"]["encoder_weights"] == "w1"
     assert found["both"]["fusion"] == "rrf, rrf_k = 60"
     assert not {"encoder", "encoder_weights", "fusion"} & found["plain"].keys()
@@ -162,12 +172,17 @@ def test_a_digest_covers_the_corpus_and_its_configuration_only():
     assert digest(whole, "both") != digest(other, "both")
     moved = by_config(made(gold_spans={"end_char": 3}))
     assert digest(whole, "plain") != digest(moved, "plain")
+    turned = {config: dict(reversed(prints.items())) for config, prints in whole.items()}
+    assert digest(turned, "both") == digest(whole, "both")
 
 
 def test_parameters_and_the_lengths_of_chunks_are_on_record():
     found = by_config(made())["plain"]
     assert found["chunker_parameters"] == 'naive {"size": 9, "step": 9}'
     assert found["chunk_chars"] == "3 to 3, quartiles 3, 3, 3"
+    # In whatever order they are set, and of whatever kind.
+    settings = ChunkerSettings("whole", "own", {"step": 9, "since": date(2001, 2, 3)})
+    assert parameters(settings) == 'own {"since": "2001-02-03", "step": 9}'
 
 
 def test_lengths_of_chunks_by_hand():

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 import pyarrow as pa
@@ -12,6 +13,7 @@ from hypothesis import strategies as st
 from spanbench_pipeline import tables
 from spanbench_pipeline.measures import baseline_checks, verdicts
 from spanbench_pipeline.measures.regression import Rule, Run, regression
+from spanbench_pipeline_tests.measures.cases import beside_another
 
 RULE = Rule(level=0.05, minimum_effect=0.02, rounds=10_000, seed=1)
 CORPUS = {"documents": "d1", "queries": "q1", "gold_spans": "g1", "depth": "30"}
@@ -100,6 +102,8 @@ def test_five_broken_queries_are_a_regression_and_four_are_not():
     assert row["broken_queries"] == ["q01", "q02", "q03", "q04", "q05"]
     row = one([1] * 10, [0] * 4 + [1] * 6)
     assert (row["verdict"], row["difference"], row["p"]) == ("changed", -0.4, 1 / 16)
+    at_the_level = Rule(1 / 32, 0.02, 10_000, 1)
+    assert one([1] * 10, [0] * 5 + [1] * 5, at_the_level)["verdict"] == "changed"
 
 
 def test_a_rise_is_an_improvement_by_the_same_rule():
@@ -238,6 +242,26 @@ def test_another_corpus_or_gold_is_not_compared_at_all(part: str):
     assert (row["accepted"], row["current"], row["difference"]) == (0.75, 1.0, None)
 
 
+def test_every_reason_is_named():
+    value: Metrics = {"mrr": [1.0]}
+    moved = run({"a": value}, {"documents": "other", "gold_spans": "other"})
+    assert compare(run({"a": value}), moved)["a", "mrr"]["comparable"] == (
+        "not comparable, accept anew: other documents and gold_spans"
+    )
+    deeper = run({"a": value}, {"depth": "20"}, chunks="c2")
+    assert compare(run({"a": value}), deeper)["a", "mrr"]["comparable"] == (
+        "not comparable: other chunks (12 by clause before, 12 by clause now), and mrr counts "
+        "chunks; depth 30 before, 20 now"
+    )
+
+
+def test_two_corpora_at_once_are_refused():
+    held = run({"a": {"mrr": [1.0]}})
+    both = replace(held, query_metrics=beside_another(held.query_metrics, "corpus"))
+    with pytest.raises(ValueError, match="one corpus at a time, not c, other"):
+        compare(held, both)
+
+
 def test_another_depth_is_another_mrr():
     found = compare(run({"a": ALL}), run({"a": ALL}, {"depth": "20"}))
     assert verdict_of(found) == dict.fromkeys(ALL, "pass") | {"mrr": "not comparable"}
@@ -261,14 +285,22 @@ def test_configurations_that_came_went_or_were_not_measured():
     }
     assert found["gone"]["comparable"] == "the experiment no longer has this configuration"
     assert found["weightless"]["comparable"] == "not measured: no weights"
+    assert found["late"]["comparable"] == "the accepted run had not measured it; accept anew"
+    assert found["fresh"]["comparable"] == (
+        "the accepted run does not know this configuration; accept anew"
+    )
     assert (found["gone"]["accepted"], found["gone"]["current"]) == (0.75, None)
     assert (found["fresh"]["accepted"], found["fresh"]["current"]) == (None, 0.75)
 
 
 def test_a_metric_that_only_one_run_has_is_not_passed_over():
     both, more = {"a": {"mrr": [1.0]}}, {"a": {"mrr": [1.0], "recall": [1.0]}}
-    assert compare(run(both), run(more))["a", "recall"]["verdict"] == "not accepted"
-    assert compare(run(more), run(both))["a", "recall"]["verdict"] == "not comparable"
+    for before, after, verdict, why in (
+        (both, more, "not accepted", "the accepted run does not have this metric; accept anew"),
+        (more, both, "not comparable", "this run does not have this metric; accept anew"),
+    ):
+        row = compare(run(before), run(after))["a", "recall"]
+        assert (row["verdict"], row["comparable"]) == (verdict, why)
 
 
 def test_runs_that_lie_about_their_queries_are_refused():
