@@ -301,14 +301,30 @@ def test_a_measure_blind_to_documents_is_found(monkeypatch: pytest.MonkeyPatch) 
     assert {row["query_id"] for row in found} == {"gap", "ok", "over"}
 
 
-def test_a_measure_that_goes_by_position_is_found(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_label_that_nobody_knows_is_no_drm(monkeypatch: pytest.MonkeyPatch) -> None:
     def measure(*given_tables: Any, **named: Any) -> pa.Table:
-        first = given_tables[0].slice(0, 1)
-        return forensic_labels(first, *given_tables[1:], **named)
+        table = forensic_labels(*given_tables, **named)
+        at = table.schema.get_field_index("label")
+        return table.set_column(at, table.schema.field(at), pa.nulls(table.num_rows, pa.string()))
 
     monkeypatch.setattr(metamorphic, "forensic_labels", measure)
+    found = metamorphic.blind_to_documents(*CASE.tables(), depth=DEPTH)
+    assert {row["query_id"] for row in found} == set(CASE.gold)
+
+
+@pytest.mark.parametrize("name", ["forensic_labels", "span_states"])
+def test_a_measure_that_goes_by_position_is_found(
+    name: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    original = getattr(metamorphic, name)
+
+    def measure(*given_tables: Any, **named: Any) -> pa.Table:
+        first = given_tables[0].slice(0, 1)
+        return original(first, *given_tables[1:], **named)
+
+    monkeypatch.setattr(metamorphic, name, measure)
     found = metamorphic.moved_by_row_order(*CASE.tables(), depth=DEPTH)
-    assert found == [{"table": "forensic_labels"}]
+    assert found == [{"table": name}]
 
 
 def test_the_settings_of_the_check_are_those_of_the_specification() -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 from dataclasses import replace
 from datetime import date
 from pathlib import Path
@@ -11,7 +12,13 @@ import pyarrow as pa
 import pytest
 
 from spanbench_pipeline import tables
-from spanbench_pipeline.experiment import ChunkerSettings, Configuration, Encoder, Experiment
+from spanbench_pipeline.experiment import (
+    ChunkerSettings,
+    Configuration,
+    Encoder,
+    Experiment,
+    Reranker,
+)
 from spanbench_pipeline.measures.fingerprints import (
     by_config,
     chunk_chars,
@@ -85,7 +92,7 @@ def made(
         table["queries"],
         table["gold_spans"],
         {"whole": table["chunks"]},
-        {"mini": "w1"},
+        {"mini": "w1", "cross": "w9"},
         carded,
     )
 
@@ -162,6 +169,27 @@ def test_the_order_of_rows_does_not_matter_and_their_number_does():
     assert table_hash("gold_spans", table) != table_hash("gold_spans", table.slice(0, 1))
 
 
+def test_a_hash_of_rows_is_that_of_their_json_sorted():
+    # What is on record was hashed so: another way of writing it would be another corpus.
+    rows = [GOLD | {"doc_id": "Ä", "span_no": 1}, GOLD]
+    written = '["q1", "A", 0, 2]\n["q1", "Ä", 0, 2]'
+    found = table_hash("gold_spans", tables.from_rows("gold_spans", rows))
+    assert found == hashlib.sha256(written.encode()).hexdigest()
+
+
+def test_a_reranker_and_its_weights_are_on_record():
+    both = replace(EXPERIMENT.configurations[1], reranker="cross")
+    experiment = replace(
+        EXPERIMENT,
+        configurations=(EXPERIMENT.configurations[0], both),
+        rerankers={"cross": Reranker("cross", "m", max_length=99)},
+    )
+    found = by_config(made(experiment))
+    assert found["both"]["reranker"] == "cross, at most 99 word pieces"
+    assert found["both"]["reranker_weights"] == "w9"
+    assert not {"reranker", "reranker_weights"} & found["plain"].keys()
+
+
 def test_a_digest_covers_the_corpus_and_its_configuration_only():
     whole = by_config(made())
     tuned = replace(EXPERIMENT.configurations[1], rrf_k=10)
@@ -187,7 +215,10 @@ def test_parameters_and_the_lengths_of_chunks_are_on_record():
 
 def test_lengths_of_chunks_by_hand():
     def lengths(*chars: int) -> str:
-        rows = [CHUNK | {"chunk_id": str(n), "end_char": c} for n, c in enumerate(chars)]
+        rows = [
+            CHUNK | {"chunk_id": str(n), "start_char": 100, "end_char": 100 + c}
+            for n, c in enumerate(chars)
+        ]
         return chunk_chars(tables.from_rows("chunks", rows))
 
     # Sorted 1 2 5 7 9 30: positions 6/4 = 1, 3 and 18/4 = 4.

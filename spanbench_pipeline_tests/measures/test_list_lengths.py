@@ -44,7 +44,7 @@ def listed(*lengths: int) -> pa.Table:
 def wrong(lengths: Sequence[int], channel: str, **named: Any) -> list[tuple[str, int, int]]:
     settings = {"vectors": ALL, "depth": 4, "doc_scope": True, "metadata_filters": True} | named
     rows = wrong_lengths(listed(*lengths), QUERIES, DOCUMENTS, CHUNKS, channel=channel, **settings)
-    return [tuple(row.values()) for row in rows]
+    return [(row["query_id"], row["n_listed"], row["n_to_find"]) for row in rows]
 
 
 def test_bm25_lists_hold_what_has_a_word_of_the_query_in_scope() -> None:

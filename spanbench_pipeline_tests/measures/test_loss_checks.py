@@ -4,6 +4,7 @@ from collections.abc import Callable
 from typing import Any
 
 import pyarrow as pa
+import pyarrow.compute as pc
 import pytest
 from hypothesis import given, settings
 
@@ -164,13 +165,21 @@ def test_a_bound_that_is_absent_or_falls_is_found() -> None:
 def test_means_that_do_not_follow_from_the_parts_are_found() -> None:
     for subset in (None, "macro"):
         fault = changed(BOUNDS, setting(place(subset, 1, "actual"), value=0.3))
-        (row,) = loss_checks.wrong_headroom_means(fault, QUERIES)
-        assert (row["subset"], row["stored"]) == (subset, 0.3)
         # east 1/2 and west 0, of two queries and one
-        assert row["expected"] == pytest.approx(1 / 3 if subset is None else 0.25)
+        expected = pytest.approx(1 / 3 if subset is None else 0.25)
+        assert loss_checks.wrong_headroom_means(fault, QUERIES) == [
+            {"config": CONFIG, "k": 1, "bound": "actual", "subset": subset}
+            | {"stored": 0.3, "expected": expected}
+        ]
     short = changed(BOUNDS, lambda rows: rows.pop(place("west", 1, "actual")))
     (row,) = loss_checks.wrong_headroom_means(short, QUERIES)
-    assert (row["bound"], row["k"], "west" in row["subsets"]) == ("actual", 1, False)
+    assert set(row.pop("subsets")) == {None, "east", "macro"}
+    assert row == {"config": CONFIG, "k": 1, "bound": "actual"}
+    parts = BOUNDS.filter(pc.is_in(BOUNDS["subset"], value_set=pa.array(["east", "west"])))
+    rows = loss_checks.wrong_headroom_means(parts, QUERIES)
+    missing = [r for r in rows if (r["k"], r["bound"]) == (1, "actual")]
+    assert [r.get("subset", "none") for r in missing] == ["none", "macro", None]
+    assert [r.get("expected") for r in missing] == [None, 0.25, pytest.approx(1 / 3)]
 
 
 def test_an_actual_bound_that_is_not_the_metric_is_found() -> None:

@@ -354,3 +354,54 @@ def test_what_a_person_is_told():
     told = verdicts.not_compared(apart)
     assert [row["metrics"] for row in told] == ["mrr", "precision@5", "recall@10"]
     assert verdicts.regressions(apart) == verdicts.changes(apart) == []
+
+
+def test_a_regression_in_words():
+    queries = [f"q{n:02}" for n in range(1, 22)]
+    row = {
+        "config": "a",
+        "metric": "recall",
+        "k": 10,
+        "verdict": "regression",
+        "n": 30,
+        "accepted": 0.123456,
+        "current": 0.023456,
+        "difference": -0.100049,
+        "low": -0.23456,
+        "high": -0.01234,
+        "p": 0.012345,
+        "broken_queries": queries,
+        "fixed_queries": queries[:20],
+    }
+    assert verdicts.regressions(pa.Table.from_pylist([row])) == [
+        {
+            "config": "a",
+            "metric": "recall@10",
+            "n": 30,
+            "accepted": 0.1235,
+            "current": 0.0235,
+            "difference": -0.1,
+            "interval": "[-0.2346, -0.0123]",
+            "p": 0.012,
+            "broken": f"21: {', '.join(queries[:20])} and 1 more",
+            "fixed": f"20: {', '.join(queries[:20])}",
+        }
+    ]
+
+
+def test_changes_and_what_was_not_compared_in_words():
+    before: Metrics = {"mrr": [0.5, 1.0], "recall": [0.5, 1.0]}
+    after: Metrics = {"mrr": [0.5, 0.5], "recall": [1.0, 1.0]}
+    table = regression(run({"a": before}), run({"a": after}), RULE, corpus="c")
+    assert verdicts.changes(table) == [
+        {"config": "a", "queries": "2: q01, q02", "metrics": "mrr, recall@10"}
+    ]
+    gone = regression(run({"a": before, "b": before}), run({"b": before}), RULE, corpus="c")
+    assert verdicts.not_compared(gone) == [
+        {
+            "config": "a",
+            "verdict": "missing configuration",
+            "metrics": "mrr, recall@10",
+            "why": "the experiment no longer has this configuration",
+        }
+    ]
