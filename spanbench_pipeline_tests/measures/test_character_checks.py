@@ -28,7 +28,8 @@ from spanbench_pipeline.measures.forensic_checks import (
 )
 from spanbench_pipeline.measures.forensics import forensic_labels, span_states
 from spanbench_pipeline.measures.retrieval import query_metrics, span_outcomes
-from spanbench_pipeline_tests.measures.places import NAMED, A, B, Placed, placed_cases
+from spanbench_pipeline_tests.measures.cases import CONFIG
+from spanbench_pipeline_tests.measures.places import NAMED, A, B, Placed, one, placed_cases
 
 DEPTH = 30
 KS = [k for k in LABEL_KS if k <= DEPTH]
@@ -133,8 +134,15 @@ def test_hits_beside_a_document_miss() -> None:
 def test_a_mean_recall_that_cannot_be() -> None:
     # Of four queries one is DRM at 16: at most 0.75, and it is (0.5 + 0 + 1 + 1) / 4.
     assert recall_above_reach(SCORED, LABELLED) == []
-    (found,) = recall_above_reach(score("miss", "char_recall_union", 16, 0.6), LABELLED)
-    assert (found["k"], found["mean_recall"], found["at_most"]) == (16, 0.775, 0.75)
+    assert recall_above_reach(score("miss", "char_recall_union", 16, 0.6), LABELLED) == [
+        {"config": CONFIG, "k": 16, "mean_recall": 0.775, "at_most": 0.75}
+        | {"queries": 4, "labels": 4}
+    ]
+    # Of one query that is DRM: none at all.
+    only = pa.compute.field("query_id") == "miss"
+    wrong = score("miss", "char_recall_union", 16, 0.1).filter(only)
+    (found,) = recall_above_reach(wrong, LABELLED.filter(only))
+    assert (found["k"], found["mean_recall"], found["at_most"]) == (16, 0.1, 0)
     fewer = LABELLED.filter(pa.compute.field("k") != 8)
     (found,) = recall_above_reach(SCORED, fewer)
     assert (found["k"], found["queries"], found["labels"]) == (8, 4, 0)
@@ -145,10 +153,19 @@ def test_what_falls_with_depth(metric: str) -> None:
     assert falling_with_depth(SCORED) == []
     (found,) = falling_with_depth(score("ok", metric, 16, 0.25))
     assert (found["query_id"], found["metric"], found["k"]) == ("ok", metric, 16)
+    assert found["before"] == (20 if metric == "chars_retrieved" else 1)
 
 
 def test_precision_may_fall_with_depth() -> None:
     assert falling_with_depth(score("ok", "char_precision_union", 16, 0)) == []
+
+
+def test_recall_of_a_single_character() -> None:
+    case = one([A(3, 4)], [A(0, 10)])
+    ranked, gold, _, asked = case.tables()
+    scored = character_metrics(ranked, gold, asked, **NAMED, depth=DEPTH)
+    states = span_states(*case.tables(), **NAMED, depth=DEPTH)
+    assert recall_unlike_states(scored, states, gold) == []
 
 
 def test_recall_that_the_states_do_not_give() -> None:
@@ -176,6 +193,29 @@ def test_recall_that_the_states_do_not_give() -> None:
 def test_scorings_of_disjoint_chunks(query: str, metric: str, k: int, found: bool) -> None:
     wrong = paper_unlike_union(score(query, metric, k, 0.125), RANKED)
     assert places(wrong) == [(query, k)] * found
+
+
+def test_a_list_that_is_not_disjoint_hides_none_after_it() -> None:
+    case = Placed(
+        gold={"a": [A(0, 10)], "b": [A(0, 10)]},
+        ranked={"a": [A(0, 10), A(5, 15)], "b": [A(0, 10)]},
+    )
+    ranked, gold, _, asked = case.tables()
+    scored = character_metrics(ranked, gold, asked, **NAMED, depth=2)
+    assert paper_unlike_union(scored, ranked) == []
+    where = {"query_id": "b", "metric": "char_recall_paper", "k": 2}
+    assert paper_unlike_union(changed(scored, where, value=0.5), ranked) == [
+        {
+            "config": CONFIG,
+            "query_id": "b",
+            "k": 2,
+            "chars_retrieved": 10,
+            "char_precision_union": 1,
+            "char_recall_union": 1,
+            "char_precision_paper": 1,
+            "char_recall_paper": 0.5,
+        }
+    ]
 
 
 def test_characters_of_an_empty_list() -> None:

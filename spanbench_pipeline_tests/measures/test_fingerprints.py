@@ -111,6 +111,8 @@ def test_each_configuration_has_what_it_uses():
     named = ("chunker", "n_chunks", "retriever", "doc_scope", "metadata_filters")
     assert [found["both"][name] for name in named] == ["whole", "1", "hybrid", "True", "False"]
     assert found["both"]["encoder_weights"] == "w1"
+    assert found["both"]["encoder_normalized"] == "yes"
+    assert by_config(made(encoder(normalize=False)))["both"]["encoder_normalized"] == "no"
     assert found["both"]["fusion"] == "rrf, rrf_k = 60"
     assert not {"encoder", "encoder_weights", "fusion"} & found["plain"].keys()
     assert found["plain"]["chunks"] == found["both"]["chunks"]
