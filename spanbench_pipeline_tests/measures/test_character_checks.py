@@ -254,8 +254,8 @@ def test_labels_that_are_missing_given_twice_or_beside() -> None:
 def test_states_that_do_not_follow(values: dict[str, Any]) -> None:
     assert wrong_states(STATES, GOLD, ks=KS) == []
     found = wrong_states(state("gap", 0, 4, **values), GOLD, ks=KS)
-    assert found[0]["query_id"] == "gap"
-    assert found[0]["k"] == 4
+    (stated,) = [r for r in STATES.to_pylist() if (r["query_id"], r["k"]) == ("gap", 4)][:1]
+    assert found[0] == stated | values | {"length": 10}
 
 
 def test_states_that_are_missing_or_beside() -> None:
@@ -265,12 +265,15 @@ def test_states_that_are_missing_or_beside() -> None:
     assert ("gap", 7, 1, 1) in [
         tuple(row.get(c) for c in ("query_id", "span_no", "k", "states")) for row in other
     ]
+    # Of a span that is not there no character can be covered.
+    assert [row["length"] for row in other if "length" in row] == [0]
 
 
 def test_coverage_unlike_the_outcomes() -> None:
     assert states_unlike_outcomes(STATES, OUTCOMES) == []
     wrong = state("gap", 0, 5, covered_chars=9)
-    assert places(states_unlike_outcomes(wrong, OUTCOMES)) == [("gap", 5)]
+    (row,) = states_unlike_outcomes(wrong, OUTCOMES)
+    assert (row["query_id"], row["k"], row["span_outcomes"]) == ("gap", 5, 10)
     assert states_unlike_outcomes(state("gap", 0, 4, covered_chars=9), OUTCOMES) == []
     assert places(states_unlike_outcomes(STATES, OUTCOMES.slice(1))) == [("gap", 5)]
 
@@ -280,6 +283,11 @@ def test_labels_unlike_complete_grounding() -> None:
     for query, wrong in (("gap", "OK"), ("miss", "OVR"), ("ok", "SGP"), ("over", None)):
         found = labels_unlike_grounding(label(query, 5, label=wrong), HARNESS)
         assert places(found) == [(query, 5)]
+        assert found[0]["complete_grounding"] is (query in ("ok", "over"))
+    nothing = HARNESS.slice(0, 0)
+    assert [row["complete_grounding"] for row in labels_unlike_grounding(LABELLED, nothing)] == (
+        [None] * 4
+    )
     assert labels_unlike_grounding(label("gap", 4, label="OK"), HARNESS) == []
 
 
@@ -293,6 +301,8 @@ def test_a_label_that_does_not_follow(wrong: str | None) -> None:
     for query, right in (("gap", "SGP"), ("miss", "DRM"), ("ok", "OK"), ("over", "OVR")):
         found = labels_unlike_states(label(query, 8, label=wrong), STATES, RANKED, GOLD)
         assert places(found) == [(query, 8)] * (wrong != right)
+        for row in found:
+            assert row["expected"] == dict.fromkeys(forensic_checks.SETTINGS, right)
 
 
 def test_a_stability_that_does_not_follow() -> None:
@@ -308,6 +318,8 @@ def test_an_excess_that_cannot_be(excess: float | None) -> None:
     # gap at 2: 10 of 20 gold characters are there, in chunks of 30 characters in all.
     rows = excess_out_of_bounds(label("gap", 4, excess=excess), SCORED, GOLD)
     assert places(rows) == [("gap", 4)] * (excess != 1.0)
+    # Half of the gold was found, and 20 characters retrieved for 20 of gold.
+    assert [(row["at_least"], row["at_most"]) for row in rows] == [(0.5, 1.0)]
     assert places(excess_out_of_bounds(label("miss", 4, excess=0.5), SCORED, GOLD)) == [("miss", 4)]
 
 
