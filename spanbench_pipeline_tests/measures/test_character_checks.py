@@ -166,6 +166,8 @@ def test_recall_of_a_single_character() -> None:
     scored = character_metrics(ranked, gold, asked, **NAMED, depth=DEPTH)
     states = span_states(*case.tables(), **NAMED, depth=DEPTH)
     assert recall_unlike_states(scored, states, gold) == []
+    labelled = forensic_labels(*case.tables(), **NAMED, depth=DEPTH)
+    assert excess_out_of_bounds(labelled, scored, gold) == []  # ten characters for one
 
 
 def test_recall_that_the_states_do_not_give() -> None:
@@ -218,6 +220,20 @@ def test_a_list_that_is_not_disjoint_hides_none_after_it() -> None:
     ]
 
 
+def test_which_chunks_are_disjoint() -> None:
+    # The third meets the second, which is not the first of the document: 25 characters of 30.
+    case = one([A(0, 10)], [A(0, 10), A(20, 30), A(25, 35)])
+    ranked, gold, _, asked = case.tables()
+    scored = character_metrics(ranked, gold, asked, **NAMED, depth=4)
+    assert paper_unlike_union(scored, ranked) == []
+    # Chunks that touch are disjoint, in whatever order: what is wrong of both is found.
+    case = one([A(0, 10)], [A(10, 20), A(0, 10)])
+    ranked, gold, _, asked = case.tables()
+    scored = character_metrics(ranked, gold, asked, **NAMED, depth=2)
+    where = {"metric": "char_recall_paper", "k": 2}
+    assert places(paper_unlike_union(changed(scored, where, value=0.5), ranked)) == [("q", 2)]
+
+
 def test_characters_of_an_empty_list() -> None:
     empty = RANKED.filter(pa.compute.field("query_id") != "miss")
     assert {query for query, _ in places(paper_unlike_union(SCORED, empty))} == {"miss"}
@@ -256,6 +272,15 @@ def test_states_that_do_not_follow(values: dict[str, Any]) -> None:
     found = wrong_states(state("gap", 0, 4, **values), GOLD, ks=KS)
     (stated,) = [r for r in STATES.to_pylist() if (r["query_id"], r["k"]) == ("gap", 4)][:1]
     assert found[0] == stated | values | {"length": 10}
+
+
+def test_less_than_half_is_partial_to_the_check_too() -> None:
+    case = one([A(0, 10)], [A(0, 4)])
+    made = span_states(*case.tables(), **NAMED, depth=1)
+    assert wrong_states(made, case.gold_spans(), ks=[1]) == []
+    for wrong in ("covered", "missed"):
+        (row,) = wrong_states(changed(made, {"k": 1}, state=wrong), case.gold_spans(), ks=[1])
+        assert (row["state"], row["covered_chars"], row["length"]) == (wrong, 4, 10)
 
 
 def test_states_that_are_missing_or_beside() -> None:
@@ -305,6 +330,14 @@ def test_a_label_that_does_not_follow(wrong: str | None) -> None:
             assert row["expected"] == dict.fromkeys(forensic_checks.SETTINGS, right)
 
 
+def test_a_state_of_no_gold_span_changes_no_label() -> None:
+    # wrong_states tells of it; it has no characters that could be lost.
+    (row,) = [r for r in STATES.to_pylist() if (r["query_id"], r["k"]) == ("ok", 8)]
+    beside = row | {"span_no": 7, "covered_chars": 0, "state": "missed"}
+    more = pa.Table.from_pylist([*STATES.to_pylist(), beside], STATES.schema)
+    assert labels_unlike_states(LABELLED, more, RANKED, GOLD) == []
+
+
 def test_a_stability_that_does_not_follow() -> None:
     (row,) = [r for r in LABELLED.to_pylist() if (r["query_id"], r["k"]) == ("gap", 8)]
     for old, new in (('"factor 2": "SGP"', '"factor 2": "OK"'), ("factor 5", "factor 6")):
@@ -321,6 +354,13 @@ def test_an_excess_that_cannot_be(excess: float | None) -> None:
     # Half of the gold was found, and 20 characters retrieved for 20 of gold.
     assert [(row["at_least"], row["at_most"]) for row in rows] == [(0.5, 1.0)]
     assert places(excess_out_of_bounds(label("miss", 4, excess=0.5), SCORED, GOLD)) == [("miss", 4)]
+
+
+def test_no_excess_where_less_than_the_gold_was_retrieved_and_none_of_it() -> None:
+    case = one([A(0, 100)], [A(200, 210)])
+    scored = character_metrics(*case.tables()[:2], case.queries(), **NAMED, depth=1)
+    labelled = forensic_labels(*case.tables(), **NAMED, depth=1)
+    assert excess_out_of_bounds(labelled, scored, case.gold_spans()) == []
 
 
 @settings(max_examples=40, deadline=None)
