@@ -338,6 +338,16 @@ def test_a_state_of_no_gold_span_changes_no_label() -> None:
     assert labels_unlike_states(LABELLED, more, RANKED, GOLD) == []
 
 
+def test_places_above_the_first_gold_document_are_told_apart() -> None:
+    # The same offsets in two documents, and the same end: two chunks above the third, not one.
+    for above in ([B(0, 10), ("C", 0, 10)], [B(0, 10), B(5, 10)]):
+        case = one([A(0, 10)], [*above, A(20, 30)])
+        made = forensic_labels(*case.tables(), **NAMED, depth=4)
+        assert made["label"].to_pylist() == ["DRM", "DRM", "ICR"]
+        states = span_states(*case.tables(), **NAMED, depth=4)
+        assert labels_unlike_states(made, states, case.rankings(), case.gold_spans()) == []
+
+
 def test_a_stability_that_does_not_follow() -> None:
     (row,) = [r for r in LABELLED.to_pylist() if (r["query_id"], r["k"]) == ("gap", 8)]
     for old, new in (('"factor 2": "SGP"', '"factor 2": "OK"'), ("factor 5", "factor 6")):

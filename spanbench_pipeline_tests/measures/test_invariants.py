@@ -120,14 +120,19 @@ def test_chunk_numbers_with_a_hole_or_given_twice() -> None:
     twice = changed(CHUNKS, lambda rows: rows.append(rows[2]))
     (found,) = invariants.wrong_chunk_ids(twice)
     assert (found["chunk_id"], found["expected"]) == (f"A:{CHUNKER}:2", f"A:{CHUNKER}:3")
+    two = changed(changed(CHUNKS, setting(3, chunk_id="y")), setting(2, chunk_id="x"))
+    assert [row["chunk_id"] for row in invariants.wrong_chunk_ids(two)] == ["x", "y"]
 
 
 def test_untiled_documents_do_not_trust_unsound_chunks() -> None:
     assert invariants.untiled_documents(CHUNKS, DOCUMENTS) == []
-    wrong = changed(CHUNKS, setting(1, end_char=9))
-    assert invariants.untiled_documents(wrong, DOCUMENTS) == [
-        {"doc_id": "A", "uncovered_chars": 10}
-    ]
+    for end in (9, 10):
+        wrong = changed(CHUNKS, setting(1, end_char=end))
+        assert invariants.untiled_documents(wrong, DOCUMENTS) == [
+            {"doc_id": "A", "uncovered_chars": 10}
+        ]
+    # A document without characters lacks none.
+    assert invariants.untiled_documents(CHUNKS, changed(DOCUMENTS, setting(0, n_chars=0))) == []
 
 
 def test_repeated_chunks() -> None:
@@ -248,6 +253,8 @@ def test_undeclared_sizes() -> None:
     assert invariants.undeclared_sizes(table, 9, 11) == []
     turned = table.take(list(range(len(rows)))[::-1])
     assert invariants.undeclared_sizes(turned, 10, 10) == found
+    short = invariants.undeclared_sizes(turned, 30, 30)
+    assert [row["chunk_id"] for row in short] == ["a:k:0", "a:k:1", "b:k:0"]
     assert invariants.undeclared_sizes(tables.empty("chunks"), 10, 10) == []
 
 
@@ -276,6 +283,7 @@ def test_labels_partition_the_failing_queries() -> None:
     ):
         (found,) = invariants.unlabelled_failures(changed(LABELLED, change), SCORED)
         assert (found["query_id"], found["failed"], found["labels"]) == expected
+        assert found["config"] == CONFIG
 
 
 @pytest.mark.parametrize("subset", [None, "east", "west", "macro"])
@@ -347,6 +355,14 @@ def test_vectors_that_are_not_finite_unit_vectors(vector: list[float]) -> None:
     assert invariants.wrong_vectors(embeddings(*GOOD)) == []
     wrong = embeddings(*GOOD[:4], vector, GOOD[5])
     assert [row["chunk_id"] for row in invariants.wrong_vectors(wrong)] == [f"B:{CHUNKER}:1"]
+    last = embeddings(*GOOD[:5], vector)
+    assert [row["chunk_id"] for row in invariants.wrong_vectors(last)] == [f"B:{CHUNKER}:2"]
+
+
+def test_a_vector_is_shown_by_its_length_and_size() -> None:
+    assert invariants.wrong_vectors(embeddings([1.0, 0.0], [3.0, 4.0])) == [
+        {"chunk_id": f"A:{CHUNKER}:1", "length": 5.0, "size": 2}
+    ]
 
 
 def test_vectors_of_an_encoder_that_does_not_normalise() -> None:
