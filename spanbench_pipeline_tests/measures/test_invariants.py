@@ -92,6 +92,7 @@ def test_untiled_documents_equal_the_oracle(case: Case) -> None:
         {"start_char": 26},
         {"end_char": 26},
         {"doc_id": "C"},
+        {"doc_id": "C", "start_char": 0, "end_char": 1},
     ],
     ids=str,
 )
@@ -175,6 +176,27 @@ def test_metrics_out_of_range(value: float) -> None:
     assert invariants.metrics_out_of_range(changed(SCORED, setting(0, value=None))) == []
     (found,) = invariants.metrics_out_of_range(changed(SCORED, setting(0, value=value)))
     assert (found["query_id"], found["metric"]) == ("q1", "complete_grounding")
+
+
+def test_rows_come_by_list_query_and_rank() -> None:
+    rows = [row | {"config": config} for config in ("b", "a") for row in RANKED.to_pylist()[::-1]]
+    moved = pa.Table.from_pylist([row | {"end_char": 99} for row in rows], RANKED.schema)
+    found = invariants.wrong_ranking_offsets(moved, CHUNKS)
+    assert [(row["config"], row["query_id"], row["rank"]) for row in found] == [
+        (config, query, rank)
+        for config in ("a", "b")
+        for query, rank in (("q1", 1), ("q1", 2), ("q1", 3), ("q2", 1))
+    ]
+    candidates = moved.rename_columns({"config": "source"})
+    found = invariants.wrong_ranking_offsets(candidates, CHUNKS)
+    assert [row["source"] for row in found] == ["a"] * 4 + ["b"] * 4
+
+
+def test_metrics_come_by_configuration_metric_and_depth() -> None:
+    cells = [("b", "mrr", 1), ("a", "recall", 10), ("a", "recall", 5), ("a", "mrr", 10)]
+    rows = [{"config": c, "metric": m, "k": k, "value": 2.0} for c, m, k in cells]
+    found = invariants.metrics_out_of_range(pa.Table.from_pylist(rows))
+    assert [(row["config"], row["metric"], row["k"]) for row in found] == sorted(cells)
 
 
 def test_missing_metrics() -> None:
@@ -294,14 +316,21 @@ def test_means_that_are_not(subset: str | None, change: str) -> None:
     number = keys.index((subset, "precision"))
     row = MEANS.to_pylist()[number]
     changes: dict[str, Callable[[Rows], Any]] = {
-        "value": setting(number, value=row["value"] + 1e-9),
+        "value": setting(number, value=row["value"] + 1e-11),
         "undefined": setting(number, value=None),
         "n_queries": setting(number, n_queries=row["n_queries"] - 1),
         "gone": lambda rows: rows.pop(number),
     }
     (found,) = invariants.wrong_means(changed(MEANS, changes[change]), SCORED, QUERIES)
-    assert (found["subset"], found["metric"]) == (subset, "precision")
+    assert (found["subset"], found["metric"], found["k"]) == (subset, "precision", 5)
     assert found["expected"] == (pytest.approx(row["value"]), row["n_queries"])
+    stored = {
+        "value": (row["value"] + 1e-11, row["n_queries"]),
+        "undefined": (None, row["n_queries"]),
+        "n_queries": (row["value"], row["n_queries"] - 1),
+        "gone": None,
+    }
+    assert found["stored"] == stored[change]
 
 
 def test_a_mean_of_nothing_known() -> None:
