@@ -50,7 +50,7 @@ def main() -> int:
     amiss += [
         f"known to survive, and does not: {json.dumps(m)}"
         for m in sorted(why.keys() - set(survivors))
-        if not counts[m[0]][NOT_RUN]
+        if not counts.get(m[0], Counter())[NOT_RUN]
     ]
     amiss += [
         f"not run: {counted[NOT_RUN]} of {m}" for m, counted in counts.items() if counted[NOT_RUN]

@@ -348,6 +348,20 @@ def test_places_above_the_first_gold_document_are_told_apart() -> None:
         assert labels_unlike_states(made, states, case.rankings(), case.gold_spans()) == []
 
 
+def test_a_severed_piece_follows_where_the_chunks_are_known() -> None:
+    # 49 of 100 characters, in a chunk that holds no more of the span.
+    case = one([A(0, 100)], [A(0, 49)], A(49, 98), A(98, 147))
+    for known, wrong in ((case, "ICR"), (Placed(case.gold, case.ranked), "CBF")):
+        given_tables = known.tables()
+        made = forensic_labels(*given_tables, **NAMED, depth=1)
+        states = span_states(*given_tables, **NAMED, depth=1)
+        assert made["label"].to_pylist() == ["CBF" if known is case else None]
+        ranked, gold = given_tables[:2]
+        assert labels_unlike_states(made, states, ranked, gold) == []
+        fault = changed(made, {"k": 1}, label=wrong)
+        assert places(labels_unlike_states(fault, states, ranked, gold)) == [("q", 1)]
+
+
 def test_a_stability_that_does_not_follow() -> None:
     (row,) = [r for r in LABELLED.to_pylist() if (r["query_id"], r["k"]) == ("gap", 8)]
     for old, new in (('"factor 2": "SGP"', '"factor 2": "OK"'), ("factor 5", "factor 6")):

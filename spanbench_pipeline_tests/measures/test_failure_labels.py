@@ -136,6 +136,11 @@ def test_evidence_quotes_the_first_120_characters() -> None:
     assert evidence["failed_spans"][0]["opening"] == "é" * 120
 
 
+def test_where_no_query_fails_there_is_no_label() -> None:
+    case = Case({"A": "xx"}, tiles("A", 2, 1), {"q": [("A", 0, 1)]}, {"q": ["A0"]})
+    assert labels_of(case) == {}
+
+
 def test_rank_5_is_in_the_top_5() -> None:
     # A4 holds one of the gold's ten characters and is ranked fifth.
     case = Case(
