@@ -107,17 +107,33 @@ def _table(counts: dict[str, Counter[str]]) -> tuple[list[str], float]:
 
 
 def _listed(survivors: list[Mutant], why: dict[Mutant, str]) -> list[str]:
-    """A table of the survivors, those of one reason together."""
-    rows = [
-        "| module and function | line | with the mutation | why it survives |",
-        "|---|---|---|---|",
-    ]
-    for mutant in sorted(survivors, key=lambda m: (why.get(m, ""), m)):
-        module, function, before, after = (part.replace("|", "\\|") for part in mutant)
+    """A table of the survivors by reason; of each line what differs, with the words beside it."""
+    becomes: dict[tuple[str, str, str], list[str]] = {}
+    for mutant in sorted(survivors, key=lambda m: (why.get(m, "not known"), m)):
+        module, function, before, after = mutant
+        was, is_now = _differing(before, after)
+        key = (why.get(mutant, "not known"), f"{module}.{function}", was)
+        becomes.setdefault(key, []).append(is_now)
+    rows = ["| why it survives | where | as it is | as it may be |", "|---|---|---|---|"]
+    last = ""
+    for (reason, where, was), now in becomes.items():
+        shown = (f"`{text}`".replace("|", "\\|") for text in dict.fromkeys(now))
+        was = was.replace("|", "\\|")
         rows.append(
-            f"| `{module}.{function}` | `{before}` | `{after}` | {why.get(mutant, 'not known')} |"
+            f"| {'' if reason == last else reason} | `{where}` | `{was}` | {', '.join(shown)} |"
         )
+        last = reason
     return rows
+
+
+def _differing(before: str, after: str, beside: int = 2) -> tuple[str, str]:
+    """Both without the words that they begin and end with alike, but for ``beside`` of each."""
+    was, becomes = before.split(), after.split()
+    least = min(len(was), len(becomes))
+    head = next((i for i in range(least) if was[i] != becomes[i]), least)
+    tail = next((i for i in range(least - head) if was[-1 - i] != becomes[-1 - i]), least - head)
+    first, last = max(0, head - beside), max(0, tail - beside)
+    return " ".join(was[first : len(was) - last]), " ".join(becomes[first : len(becomes) - last])
 
 
 if __name__ == "__main__":

@@ -67,6 +67,15 @@ def test_dense_lists_hold_every_chunk_with_a_vector_in_scope() -> None:
     assert wrong([2, 4, 2, 3], "dense", vectors=set(ALL) - {"A:lines:2"}) == [("q004", 3, 4)]
 
 
+def test_where_there_are_no_chunks_lists_are_empty() -> None:
+    settings = {"vectors": [], "depth": 4, "doc_scope": True, "metadata_filters": True}
+    for channel in ("dense", "bm25"):
+        found = wrong_lengths(
+            listed(), QUERIES, DOCUMENTS, CHUNKS.slice(0, 0), channel=channel, **settings
+        )
+        assert found == []
+
+
 def test_routed_documents_are_all_that_is_in_scope() -> None:
     routed = pa.table({"query_id": ["q001", "q002", "q003"], "doc_id": ["B", "B", "B"]})
     # q001 is about A, which was not kept; q002 has two chunks of B with its words; q004 kept none.
