@@ -2,7 +2,7 @@
 PYTHON ?= python3
 BIN := .venv/bin
 
-.PHONY: run test check
+.PHONY: run test check mutate
 run: .venv/installed
 	$(BIN)/spanbench run
 
@@ -17,6 +17,13 @@ check: .venv/installed-dev
 	$(BIN)/mypy
 	$(BIN)/lint-imports
 
+# Whether the tests of the measures notice a change of them; far too slow for CI (docs/mutation.md).
+# From scratch, since mutmut does not see that a test changed. It starts mypy by its bare name.
+mutate: .venv/installed-mutation
+	rm -rf mutants
+	PATH="$(CURDIR)/$(BIN):$$PATH" $(BIN)/mutmut run
+	$(BIN)/python benchmarks/mutation.py
+
 .venv/bin/python:
 	$(PYTHON) -m venv .venv
 
@@ -26,4 +33,8 @@ check: .venv/installed-dev
 
 .venv/installed-dev: .venv/installed
 	$(BIN)/pip install --quiet --constraint constraints.txt --editable '.[dev]'
+	@touch $@
+
+.venv/installed-mutation: .venv/installed-dev
+	$(BIN)/pip install --quiet --constraint constraints.txt --editable '.[mutation]'
 	@touch $@

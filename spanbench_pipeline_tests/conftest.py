@@ -6,10 +6,19 @@ import os
 from pathlib import Path
 
 import pytest
-from hypothesis import settings
+from hypothesis import Phase, settings
 
 # Deadlines would measure the machine; in CI the cases are the same every time.
 settings.register_profile("spanbench", deadline=None, derandomize=bool(os.environ.get("CI")))
+# A mutant must meet the same cases each time, and that one fails is enough: none is made smaller.
+settings.register_profile(
+    "mutation",
+    deadline=None,
+    derandomize=True,
+    database=None,
+    report_multiple_bugs=False,
+    phases=(Phase.explicit, Phase.generate),
+)
 settings.load_profile("spanbench")
 
 

@@ -1,5 +1,7 @@
 from __future__ import annotations
 
+import tracemalloc
+
 import numpy as np
 import pytest
 from hypothesis import given, settings
@@ -105,6 +107,9 @@ def test_what_does_not_fit_on_one_axis_is_refused_not_wrapped() -> None:
                 ask(*pair)
     with pytest.raises(ValueError, match="do not fit on one axis"):
         spans.merge(wide)
+    # 7 groups of 1317624576693539401 characters are 2**63 - 1: the last that fits.
+    full = make([(6, 0, 1317624576693539400)])
+    assert spans.merge(full).length.tolist() == [1317624576693539400]
     last = make([(1, 0, 2**62 - 2), (0, 3, 9)])
     assert spans.merge(last).length.tolist() == [6, 2**62 - 2]
     assert spans.covered_chars(small, last).tolist() == [2]
@@ -128,6 +133,23 @@ def test_a_long_span_reaches_past_short_ones_inside_it() -> None:
     right = make([(0, 0, 100), (0, 5, 10), (0, 50, 60)])
     i, j = spans.overlapping_pairs(make([(0, 90, 95)]), right)
     assert (i.tolist(), j.tolist()) == ([0], [0])
+    # [5, 10) only touches, though it is among those that the first one makes worth a look.
+    i, j = spans.overlapping_pairs(make([(0, 10, 12)]), right)
+    assert (i.tolist(), j.tolist()) == ([0], [0])
+
+
+def test_spans_side_by_side_are_not_all_looked_at() -> None:
+    # 5,000 against 5,000 in one document are 25 million pairs, 200 MB as numbers of 8 bytes.
+    start = np.arange(5000) * 10
+    tiles = spans.make(np.zeros_like(start), start, start + 10)
+    tracemalloc.start()
+    try:
+        i, j = spans.overlapping_pairs(tiles, tiles)
+        _, peak = tracemalloc.get_traced_memory()
+    finally:
+        tracemalloc.stop()
+    assert i.tolist() == j.tolist() == list(range(5000))
+    assert peak < 10_000_000
 
 
 def test_no_spans_give_no_answers() -> None:
@@ -157,7 +179,7 @@ def test_a_span_without_characters_or_before_the_text_is_refused(
 
 
 def test_columns_of_unequal_length_are_refused() -> None:
-    with pytest.raises(ValueError, match="one length"):
+    with pytest.raises(ValueError, match=r"^group, start and end must have one length$"):
         spans.make([0], [0, 1], [2, 3])
 
 
@@ -165,5 +187,6 @@ def test_group_codes_are_shared_by_all_columns() -> None:
     left, right = spans.group_codes(["a", "b", "a"], ["b", "c"])
     assert left[0] == left[2] != left[1] == right[0]
     assert len({*left.tolist(), *right.tolist()}) == 3
+    assert left.dtype == np.int64
     pairs, _ = spans.group_codes([("q", "a"), ("q", "b"), ("q", "a")], [])
     assert pairs[0] == pairs[2] != pairs[1]

@@ -122,14 +122,12 @@ def _labels(case: _Case) -> list[str]:
 
 
 def _failed_spans(case: _Case) -> dict[int, list[int]]:
-    """The failed gold spans of each failing query; queries ascend."""
+    """The failed gold spans of each failing query; queries ascend, as those of the spans do."""
     failed = np.flatnonzero(case.failed)
-    query = case.relevance.gold_query[failed]
-    order = np.argsort(query, kind="stable")
-    queries, first = np.unique(query[order], return_index=True)
+    queries, first = np.unique(case.relevance.gold_query[failed], return_index=True)
     return {
         query: spans.tolist()
-        for query, spans in zip(queries.tolist(), np.split(failed[order], first[1:]), strict=False)
+        for query, spans in zip(queries.tolist(), np.split(failed, first[1:]), strict=False)
     }
 
 

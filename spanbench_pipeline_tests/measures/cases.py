@@ -90,6 +90,13 @@ class Case:
         return self.ranking_table(), known.gold_spans, self.chunk_table(), known.queries
 
 
+def beside_another(table: pa.Table, column: str) -> pa.Table:
+    """The rows, and the same again with "other" in a column: two corpora, say, in one table."""
+    at = table.schema.get_field_index(column)
+    other = pa.array(["other"] * table.num_rows, pa.string())
+    return pa.concat_tables([table, table.set_column(at, table.schema.field(at), other)])
+
+
 def tiles(doc_id: str, length: int, size: int) -> dict[str, Place]:
     """Chunks ``<doc_id>0``, ``<doc_id>1``, ... of ``size`` characters, end to end."""
     starts = range(0, length, size)

@@ -20,7 +20,7 @@ from spanbench_pipeline.measures.aggregate import (
 from spanbench_pipeline.measures.characters import character_metrics
 from spanbench_pipeline.measures.retrieval import query_metrics
 from spanbench_pipeline_tests.measures import character_oracle, oracle
-from spanbench_pipeline_tests.measures.cases import CONFIG, CORPUS, Case, cases
+from spanbench_pipeline_tests.measures.cases import CONFIG, CORPUS, Case, beside_another, cases
 from spanbench_pipeline_tests.measures.places import Placed, placed_cases
 
 Row = tuple[str, str | None, str | None, float | None]
@@ -194,6 +194,18 @@ def test_queries_and_metrics_must_match(change: str) -> None:
     for aggregate in (config_metrics, clause_type_metrics):
         with pytest.raises(ValueError, match=r"mine, recall: queries do not match.* q7"):
             aggregate(metric_table(scored), queries_table(asked))
+
+
+def test_two_corpora_at_once_are_refused() -> None:
+    both = beside_another(metric_table(POOLED), "corpus")
+    for aggregate in (config_metrics, clause_type_metrics):
+        with pytest.raises(ValueError, match="one corpus at a time, not other, tiny"):
+            aggregate(both, queries_table(POOLED))
+
+
+def test_nothing_measured_has_no_means() -> None:
+    for aggregate in (config_metrics, clause_type_metrics):
+        assert aggregate(metric_table([]), queries_table(POOLED)).num_rows == 0
 
 
 def test_a_subset_called_macro_is_refused() -> None:

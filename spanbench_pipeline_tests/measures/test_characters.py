@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+
 import pyarrow as pa
 import pytest
 from hypothesis import given, settings
@@ -11,6 +13,7 @@ from spanbench_pipeline.errors import InputError
 from spanbench_pipeline.measures import CHAR_METRICS, KS
 from spanbench_pipeline.measures.characters import character_metrics
 from spanbench_pipeline_tests.measures import character_oracle as oracle
+from spanbench_pipeline_tests.measures.cases import beside_another
 from spanbench_pipeline_tests.measures.places import (
     NAMED,
     A,
@@ -175,10 +178,21 @@ def test_what_does_not_fit_together_is_refused() -> None:
         measure(ranked, gold.slice(0, 0), asked)
     with pytest.raises(ValueError, match="one config at a time"):
         measure(pa.concat_tables([ranked, case.rankings("b")]), gold, asked)
+    for tables in (
+        (beside_another(ranked, "corpus"), gold, asked),
+        (ranked, beside_another(gold, "corpus"), asked),
+        (ranked, gold, beside_another(asked, "corpus")),
+    ):
+        with pytest.raises(ValueError, match="one corpus at a time, not other, tiny"):
+            measure(*tables)
 
 
 @pytest.mark.parametrize(("start", "end"), [(5, 5), (6, 5), (-1, 5)])
 def test_ranked_places_without_characters_are_refused(start: int, end: int) -> None:
-    case = one([A(0, 10)], [A(0, 10), A(start, end)])
-    with pytest.raises(InputError, match=rf"mine, query q, rank 2: A \[{start}, {end}\) has no"):
+    case = one([A(0, 10)], [A(0, 10), A(10, 20), A(start, end), A(9, 8)])
+    message = (
+        f"configuration mine, query q, rank 3: A [{start}, {end}) has no characters; "
+        "offsets must satisfy 0 <= start < end"
+    )
+    with pytest.raises(InputError, match=f"^{re.escape(message)}$"):
         measured(case)

@@ -11,7 +11,14 @@ from spanbench_pipeline.experiment import ChunkerSettings
 from spanbench_pipeline.measures.chunk_stats import chunk_stats
 from spanbench_pipeline_tests.chunkers.published import published_eval_set
 from spanbench_pipeline_tests.measures import oracle
-from spanbench_pipeline_tests.measures.cases import CHUNKER, CORPUS, Case, cases, tiles
+from spanbench_pipeline_tests.measures.cases import (
+    CHUNKER,
+    CORPUS,
+    Case,
+    beside_another,
+    cases,
+    tiles,
+)
 
 
 def stats_of(case: Case, **encoded: object) -> dict[str, float | None]:
@@ -57,14 +64,14 @@ def test_the_ceiling_counts_at_most_five() -> None:
     assert stats_of(case)["precision_ceiling"] == 1
 
 
-def embeddings(n_tokens: list[int], encoder: str = "e") -> pa.Table:
+def embeddings(n_tokens: list[int]) -> pa.Table:
     return tables.from_rows(
         "embeddings",
         [
             {
                 "corpus": CORPUS,
                 "chunker": CHUNKER,
-                "encoder": encoder,
+                "encoder": "e",
                 "chunk_id": f"A{i}",
                 "vector": [1.0],
                 "n_tokens": n,
@@ -81,12 +88,15 @@ def test_truncated_means_more_word_pieces_than_the_encoder_reads() -> None:
     assert stats_of(case, embeddings=encoded, max_length=256)["truncated_share"] == 0.5
     assert stats_of(case, embeddings=encoded, max_length=512)["truncated_share"] == 0
     assert stats_of(case, embeddings=encoded)["truncated_share"] is None
+    # A share of no chunk is none.
+    assert stats_of(case, embeddings=embeddings([]), max_length=256)["truncated_share"] is None
 
 
-def test_two_encoders_at_once_are_refused() -> None:
+@pytest.mark.parametrize("column", ["corpus", "chunker", "encoder"])
+def test_embeddings_of_two_at_once_are_refused(column: str) -> None:
     case = Case({"A": "x" * 10}, tiles("A", 10, 10), {"q": [("A", 0, 5)]}, {})
-    both = pa.concat_tables([embeddings([3]), embeddings([3], "f")])
-    with pytest.raises(ValueError, match="one encoder at a time, not e, f"):
+    both = beside_another(embeddings([3]), column)
+    with pytest.raises(ValueError, match=f"one {column} at a time, not .*other"):
         stats_of(case, embeddings=both, max_length=256)
 
 

@@ -15,7 +15,14 @@ from spanbench_pipeline.measures.comparisons import config_pairs, filter_pairs
 from spanbench_pipeline.measures.config_stats import config_stats
 from spanbench_pipeline.measures.retrieval import query_metrics
 from spanbench_pipeline_tests.measures import oracle
-from spanbench_pipeline_tests.measures.cases import CHUNKER, CORPUS, Case, cases, tiles
+from spanbench_pipeline_tests.measures.cases import (
+    CHUNKER,
+    CORPUS,
+    Case,
+    beside_another,
+    cases,
+    tiles,
+)
 
 DENSE = Configuration("dense", CHUNKER, encoder="e")
 CONFIGURATIONS = [
@@ -209,6 +216,20 @@ def test_different_queries_cannot_be_compared() -> None:
     )
     with pytest.raises(ValueError, match="queries do not match, the first is q2"):
         config_pairs(CONFIGURATIONS, fewer, ranked, gold, corpus=CORPUS)
+
+
+def test_two_corpora_at_once_are_refused() -> None:
+    metrics, ranked, gold = measured(hand())
+    stats = chunk_stats(
+        CASE.chunk_table(), gold, CASE.eval_set().queries, corpus=CORPUS, chunker=CHUNKER
+    )
+    two_metrics, two_stats = (beside_another(table, "corpus") for table in (metrics, stats))
+    message = "one corpus at a time, not other, tiny"
+    with pytest.raises(ValueError, match=message):
+        config_pairs(CONFIGURATIONS, two_metrics, ranked, gold, corpus=CORPUS)
+    for scored, of_chunker in ((two_metrics, stats), (metrics, two_stats)):
+        with pytest.raises(ValueError, match=message):
+            config_stats(CONFIGURATIONS, scored, of_chunker, ranked, gold, corpus=CORPUS)
 
 
 def test_pairs_come_in_both_directions() -> None:

@@ -136,6 +136,11 @@ def test_evidence_quotes_the_first_120_characters() -> None:
     assert evidence["failed_spans"][0]["opening"] == "é" * 120
 
 
+def test_where_no_query_fails_there_is_no_label() -> None:
+    case = Case({"A": "xx"}, tiles("A", 2, 1), {"q": [("A", 0, 1)]}, {"q": ["A0"]})
+    assert labels_of(case) == {}
+
+
 def test_rank_5_is_in_the_top_5() -> None:
     # A4 holds one of the gold's ten characters and is ranked fifth.
     case = Case(
@@ -149,6 +154,18 @@ def test_rank_5_is_in_the_top_5() -> None:
     assert row["label"] == "ceiling-bound"
     assert (evidence["missing_chunks"], evidence["ranks_below_5"]) == ([], [])
     assert [piece["rank"] for piece in evidence["relevant_chunks"]] == [5]
+
+
+def test_a_chunk_at_rank_5_is_no_rank_miss() -> None:
+    # Of [80,200) only A0 is there, with 20 of 120 characters, ranked fifth; of [300,800) four
+    # tiles are. With six relevant chunks nothing is bound by a ceiling.
+    case = Case(
+        {"A": "x" * 1000},
+        {f"A{n}": ("A", 100 * n, 100 * n + 100) for n in (0, 3, 4, 5, 6, 7)},
+        {"q": [("A", 80, 200), ("A", 300, 800)]},
+        {"q": ["A3", "A4", "A5", "A6", "A0"]},
+    )
+    assert labels_of(case)["q"]["label"] == "partial-grounding"
 
 
 def test_ranks_below_5_come_best_first() -> None:

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import hashlib
 from dataclasses import replace
+from datetime import date
 from pathlib import Path
 from typing import Any
 
@@ -10,12 +12,19 @@ import pyarrow as pa
 import pytest
 
 from spanbench_pipeline import tables
-from spanbench_pipeline.experiment import ChunkerSettings, Configuration, Encoder, Experiment
+from spanbench_pipeline.experiment import (
+    ChunkerSettings,
+    Configuration,
+    Encoder,
+    Experiment,
+    Reranker,
+)
 from spanbench_pipeline.measures.fingerprints import (
     by_config,
     chunk_chars,
     digest,
     fingerprints,
+    parameters,
     same_chunks,
     table_hash,
 )
@@ -83,7 +92,7 @@ def made(
         table["queries"],
         table["gold_spans"],
         {"whole": table["chunks"]},
-        {"mini": "w1"},
+        {"mini": "w1", "cross": "w9"},
         carded,
     )
 
@@ -93,7 +102,17 @@ def test_each_configuration_has_what_it_uses():
     assert found.keys() == {None, "plain", "both"}
     counts = {name: found[None][name] for name in ("n_documents", "n_queries", "depth")}
     assert counts == {"n_documents": "1", "n_queries": "1", "depth": "30"}
+    assert found["both"].keys() == {
+        *("chunker", "chunker_parameters", "chunks", "n_chunks", "chunk_chars"),
+        *("retriever", "doc_scope", "metadata_filters", "fusion"),
+        *("encoder", "encoder_weights", "encoder_normalized"),
+        *("index_fingerprint", "ranking_fingerprint"),
+    }
+    named = ("chunker", "n_chunks", "retriever", "doc_scope", "metadata_filters")
+    assert [found["both"][name] for name in named] == ["whole", "1", "hybrid", "True", "False"]
     assert found["both"]["encoder_weights"] == "w1"
+    assert found["both"]["encoder_normalized"] == "yes"
+    assert by_config(made(encoder(normalize=False)))["both"]["encoder_normalized"] == "no"
     assert found["both"]["fusion"] == "rrf, rrf_k = 60"
     assert not {"encoder", "encoder_weights", "fusion"} & found["plain"].keys()
     assert found["plain"]["chunks"] == found["both"]["chunks"]
@@ -152,6 +171,27 @@ def test_the_order_of_rows_does_not_matter_and_their_number_does():
     assert table_hash("gold_spans", table) != table_hash("gold_spans", table.slice(0, 1))
 
 
+def test_a_hash_of_rows_is_that_of_their_json_sorted():
+    # What is on record was hashed so: another way of writing it would be another corpus.
+    rows = [GOLD | {"doc_id": "Ä", "span_no": 1}, GOLD]
+    written = '["q1", "A", 0, 2]\n["q1", "Ä", 0, 2]'
+    found = table_hash("gold_spans", tables.from_rows("gold_spans", rows))
+    assert found == hashlib.sha256(written.encode()).hexdigest()
+
+
+def test_a_reranker_and_its_weights_are_on_record():
+    both = replace(EXPERIMENT.configurations[1], reranker="cross")
+    experiment = replace(
+        EXPERIMENT,
+        configurations=(EXPERIMENT.configurations[0], both),
+        rerankers={"cross": Reranker("cross", "m", max_length=99)},
+    )
+    found = by_config(made(experiment))
+    assert found["both"]["reranker"] == "cross, at most 99 word pieces"
+    assert found["both"]["reranker_weights"] == "w9"
+    assert not {"reranker", "reranker_weights"} & found["plain"].keys()
+
+
 def test_a_digest_covers_the_corpus_and_its_configuration_only():
     whole = by_config(made())
     tuned = replace(EXPERIMENT.configurations[1], rrf_k=10)
@@ -162,17 +202,25 @@ def test_a_digest_covers_the_corpus_and_its_configuration_only():
     assert digest(whole, "both") != digest(other, "both")
     moved = by_config(made(gold_spans={"end_char": 3}))
     assert digest(whole, "plain") != digest(moved, "plain")
+    turned = {config: dict(reversed(prints.items())) for config, prints in whole.items()}
+    assert digest(turned, "both") == digest(whole, "both")
 
 
 def test_parameters_and_the_lengths_of_chunks_are_on_record():
     found = by_config(made())["plain"]
     assert found["chunker_parameters"] == 'naive {"size": 9, "step": 9}'
     assert found["chunk_chars"] == "3 to 3, quartiles 3, 3, 3"
+    # In whatever order they are set, and of whatever kind.
+    settings = ChunkerSettings("whole", "own", {"step": 9, "since": date(2001, 2, 3)})
+    assert parameters(settings) == 'own {"since": "2001-02-03", "step": 9}'
 
 
 def test_lengths_of_chunks_by_hand():
     def lengths(*chars: int) -> str:
-        rows = [CHUNK | {"chunk_id": str(n), "end_char": c} for n, c in enumerate(chars)]
+        rows = [
+            CHUNK | {"chunk_id": str(n), "start_char": 100, "end_char": 100 + c}
+            for n, c in enumerate(chars)
+        ]
         return chunk_chars(tables.from_rows("chunks", rows))
 
     # Sorted 1 2 5 7 9 30: positions 6/4 = 1, 3 and 18/4 = 4.

@@ -12,6 +12,7 @@ from hypothesis import given, settings
 from spanbench_pipeline.measures import KS, LABEL_KS
 from spanbench_pipeline.measures.forensics import LABELS, STATES, forensic_labels, span_states
 from spanbench_pipeline_tests.measures import character_oracle as oracle
+from spanbench_pipeline_tests.measures.cases import beside_another
 from spanbench_pipeline_tests.measures.places import (
     NAMED,
     A,
@@ -278,11 +279,12 @@ def test_the_order_of_the_tables_changes_nothing(case: Placed) -> None:
         assert measure(*reverse, **NAMED, depth=64).equals(once)
 
 
-def test_chunks_of_two_chunkers_are_refused() -> None:
+@pytest.mark.parametrize("column", ["chunker", "corpus"])
+def test_chunks_of_two_chunkers_or_corpora_are_refused(column: str) -> None:
     case = one([A(0, 10)], [A(0, 10)])
     ranked, gold, chunks, asked = case.tables()
     assert chunks is not None
-    other = pa.table({**chunks.to_pydict(), "chunker": ["other"]}, schema=chunks.schema)
+    both = beside_another(chunks, column)
     for measure in (forensic_labels, span_states):
-        with pytest.raises(ValueError, match="one chunker at a time"):
-            measure(ranked, gold, pa.concat_tables([chunks, other]), asked, **NAMED, depth=8)
+        with pytest.raises(ValueError, match=f"one {column} at a time"):
+            measure(ranked, gold, both, asked, **NAMED, depth=8)

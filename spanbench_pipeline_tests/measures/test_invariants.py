@@ -92,6 +92,7 @@ def test_untiled_documents_equal_the_oracle(case: Case) -> None:
         {"start_char": 26},
         {"end_char": 26},
         {"doc_id": "C"},
+        {"doc_id": "C", "start_char": 0, "end_char": 1},
     ],
     ids=str,
 )
@@ -120,14 +121,19 @@ def test_chunk_numbers_with_a_hole_or_given_twice() -> None:
     twice = changed(CHUNKS, lambda rows: rows.append(rows[2]))
     (found,) = invariants.wrong_chunk_ids(twice)
     assert (found["chunk_id"], found["expected"]) == (f"A:{CHUNKER}:2", f"A:{CHUNKER}:3")
+    two = changed(changed(CHUNKS, setting(3, chunk_id="y")), setting(2, chunk_id="x"))
+    assert [row["chunk_id"] for row in invariants.wrong_chunk_ids(two)] == ["x", "y"]
 
 
 def test_untiled_documents_do_not_trust_unsound_chunks() -> None:
     assert invariants.untiled_documents(CHUNKS, DOCUMENTS) == []
-    wrong = changed(CHUNKS, setting(1, end_char=9))
-    assert invariants.untiled_documents(wrong, DOCUMENTS) == [
-        {"doc_id": "A", "uncovered_chars": 10}
-    ]
+    for end in (9, 10):
+        wrong = changed(CHUNKS, setting(1, end_char=end))
+        assert invariants.untiled_documents(wrong, DOCUMENTS) == [
+            {"doc_id": "A", "uncovered_chars": 10}
+        ]
+    # A document without characters lacks none.
+    assert invariants.untiled_documents(CHUNKS, changed(DOCUMENTS, setting(0, n_chars=0))) == []
 
 
 def test_repeated_chunks() -> None:
@@ -170,6 +176,27 @@ def test_metrics_out_of_range(value: float) -> None:
     assert invariants.metrics_out_of_range(changed(SCORED, setting(0, value=None))) == []
     (found,) = invariants.metrics_out_of_range(changed(SCORED, setting(0, value=value)))
     assert (found["query_id"], found["metric"]) == ("q1", "complete_grounding")
+
+
+def test_rows_come_by_list_query_and_rank() -> None:
+    rows = [row | {"config": config} for config in ("b", "a") for row in RANKED.to_pylist()[::-1]]
+    moved = pa.Table.from_pylist([row | {"end_char": 99} for row in rows], RANKED.schema)
+    found = invariants.wrong_ranking_offsets(moved, CHUNKS)
+    assert [(row["config"], row["query_id"], row["rank"]) for row in found] == [
+        (config, query, rank)
+        for config in ("a", "b")
+        for query, rank in (("q1", 1), ("q1", 2), ("q1", 3), ("q2", 1))
+    ]
+    candidates = moved.rename_columns({"config": "source"})
+    found = invariants.wrong_ranking_offsets(candidates, CHUNKS)
+    assert [row["source"] for row in found] == ["a"] * 4 + ["b"] * 4
+
+
+def test_metrics_come_by_configuration_metric_and_depth() -> None:
+    cells = [("b", "mrr", 1), ("a", "recall", 10), ("a", "recall", 5), ("a", "mrr", 10)]
+    rows = [{"config": c, "metric": m, "k": k, "value": 2.0} for c, m, k in cells]
+    found = invariants.metrics_out_of_range(pa.Table.from_pylist(rows))
+    assert [(row["config"], row["metric"], row["k"]) for row in found] == sorted(cells)
 
 
 def test_missing_metrics() -> None:
@@ -248,6 +275,8 @@ def test_undeclared_sizes() -> None:
     assert invariants.undeclared_sizes(table, 9, 11) == []
     turned = table.take(list(range(len(rows)))[::-1])
     assert invariants.undeclared_sizes(turned, 10, 10) == found
+    short = invariants.undeclared_sizes(turned, 30, 30)
+    assert [row["chunk_id"] for row in short] == ["a:k:0", "a:k:1", "b:k:0"]
     assert invariants.undeclared_sizes(tables.empty("chunks"), 10, 10) == []
 
 
@@ -276,6 +305,7 @@ def test_labels_partition_the_failing_queries() -> None:
     ):
         (found,) = invariants.unlabelled_failures(changed(LABELLED, change), SCORED)
         assert (found["query_id"], found["failed"], found["labels"]) == expected
+        assert found["config"] == CONFIG
 
 
 @pytest.mark.parametrize("subset", [None, "east", "west", "macro"])
@@ -286,14 +316,21 @@ def test_means_that_are_not(subset: str | None, change: str) -> None:
     number = keys.index((subset, "precision"))
     row = MEANS.to_pylist()[number]
     changes: dict[str, Callable[[Rows], Any]] = {
-        "value": setting(number, value=row["value"] + 1e-9),
+        "value": setting(number, value=row["value"] + 1e-11),
         "undefined": setting(number, value=None),
         "n_queries": setting(number, n_queries=row["n_queries"] - 1),
         "gone": lambda rows: rows.pop(number),
     }
     (found,) = invariants.wrong_means(changed(MEANS, changes[change]), SCORED, QUERIES)
-    assert (found["subset"], found["metric"]) == (subset, "precision")
+    assert (found["subset"], found["metric"], found["k"]) == (subset, "precision", 5)
     assert found["expected"] == (pytest.approx(row["value"]), row["n_queries"])
+    stored = {
+        "value": (row["value"] + 1e-11, row["n_queries"]),
+        "undefined": (None, row["n_queries"]),
+        "n_queries": (row["value"], row["n_queries"] - 1),
+        "gone": None,
+    }
+    assert found["stored"] == stored[change]
 
 
 def test_a_mean_of_nothing_known() -> None:
@@ -347,6 +384,14 @@ def test_vectors_that_are_not_finite_unit_vectors(vector: list[float]) -> None:
     assert invariants.wrong_vectors(embeddings(*GOOD)) == []
     wrong = embeddings(*GOOD[:4], vector, GOOD[5])
     assert [row["chunk_id"] for row in invariants.wrong_vectors(wrong)] == [f"B:{CHUNKER}:1"]
+    last = embeddings(*GOOD[:5], vector)
+    assert [row["chunk_id"] for row in invariants.wrong_vectors(last)] == [f"B:{CHUNKER}:2"]
+
+
+def test_a_vector_is_shown_by_its_length_and_size() -> None:
+    assert invariants.wrong_vectors(embeddings([1.0, 0.0], [3.0, 4.0])) == [
+        {"chunk_id": f"A:{CHUNKER}:1", "length": 5.0, "size": 2}
+    ]
 
 
 def test_vectors_of_an_encoder_that_does_not_normalise() -> None:

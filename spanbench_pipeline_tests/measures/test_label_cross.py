@@ -10,7 +10,14 @@ from spanbench_pipeline.measures.failure_labels import failure_labels
 from spanbench_pipeline.measures.forensics import forensic_labels
 from spanbench_pipeline.measures.label_cross import label_cross
 from spanbench_pipeline_tests.measures import character_oracle, oracle
-from spanbench_pipeline_tests.measures.cases import CONFIG, CORPUS, Case, cases, tiles
+from spanbench_pipeline_tests.measures.cases import (
+    CONFIG,
+    CORPUS,
+    Case,
+    beside_another,
+    cases,
+    tiles,
+)
 from spanbench_pipeline_tests.measures.places import Placed
 
 
@@ -69,6 +76,14 @@ def test_counts_equal_both_oracles(case: Case) -> None:
         (oracle.label(case, q), character_oracle.label(placed, q, 5)) for q in case.gold
     )
     assert crossed(case) == expected
+
+
+def test_two_corpora_at_once_are_refused() -> None:
+    case = Case({"A": "xx"}, tiles("A", 2, 1), {"q": [("A", 0, 1)]}, {"q": []})
+    failure = failure_labels(*case.tables(), corpus=CORPUS, config=CONFIG)
+    forensic = forensic_labels(*case.tables(), corpus=CORPUS, config=CONFIG, depth=8)
+    with pytest.raises(ValueError, match="one corpus at a time, not other, tiny"):
+        label_cross(failure, beside_another(forensic, "corpus"), corpus=CORPUS)
 
 
 def test_a_failure_label_without_a_forensic_one_is_refused() -> None:

@@ -44,7 +44,7 @@ def listed(*lengths: int) -> pa.Table:
 def wrong(lengths: Sequence[int], channel: str, **named: Any) -> list[tuple[str, int, int]]:
     settings = {"vectors": ALL, "depth": 4, "doc_scope": True, "metadata_filters": True} | named
     rows = wrong_lengths(listed(*lengths), QUERIES, DOCUMENTS, CHUNKS, channel=channel, **settings)
-    return [tuple(row.values()) for row in rows]
+    return [(row["query_id"], row["n_listed"], row["n_to_find"]) for row in rows]
 
 
 def test_bm25_lists_hold_what_has_a_word_of_the_query_in_scope() -> None:
@@ -65,6 +65,15 @@ def test_dense_lists_hold_every_chunk_with_a_vector_in_scope() -> None:
     # Only a query without a letter or digit may have none.
     assert wrong([0, 4, 2, 0], "dense") == [("q001", 0, 3)]
     assert wrong([2, 4, 2, 3], "dense", vectors=set(ALL) - {"A:lines:2"}) == [("q004", 3, 4)]
+
+
+def test_where_there_are_no_chunks_lists_are_empty() -> None:
+    settings = {"vectors": [], "depth": 4, "doc_scope": True, "metadata_filters": True}
+    for channel in ("dense", "bm25"):
+        found = wrong_lengths(
+            listed(), QUERIES, DOCUMENTS, CHUNKS.slice(0, 0), channel=channel, **settings
+        )
+        assert found == []
 
 
 def test_routed_documents_are_all_that_is_in_scope() -> None:

@@ -9,7 +9,7 @@ from spanbench_pipeline.errors import InputError
 from spanbench_pipeline.measures.rankings import deduplicate, read_lists
 from spanbench_pipeline.measures.relevance import judge
 from spanbench_pipeline_tests.measures import oracle
-from spanbench_pipeline_tests.measures.cases import Case, cases, tiles
+from spanbench_pipeline_tests.measures.cases import Case, beside_another, cases, tiles
 
 CASE = Case(
     texts={"A": "x" * 30, "B": "x" * 30},
@@ -48,6 +48,14 @@ def test_lists_of_several_configurations_stay_apart() -> None:
             "q2": [(1, "A0"), (2, "B0")],
         }.items()
     }
+
+
+def test_lists_of_one_query_stay_apart_by_configuration_and_corpus() -> None:
+    # Side by side in the table, with the same query and chunk: no repeats.
+    one = CASE.ranking_table().slice(0, 1)
+    for column in ("config", "corpus"):
+        both = beside_another(one, column)
+        assert [row["rank"] for row in deduplicate(both).to_pylist()] == [1, 1]
 
 
 def test_a_clean_ranking_is_left_as_it_is() -> None:
@@ -93,6 +101,19 @@ def test_a_row_that_does_not_fit_is_refused(column: str, value: object, message:
     rows[1][column] = value
     with pytest.raises(InputError, match=message):
         read(CASE, tables.from_rows("rankings", rows))
+
+
+def test_a_misplaced_chunk_is_named_wherever_it_stands() -> None:
+    rows = CASE.ranking_table().to_pylist()
+    rows[3]["start_char"] = 19
+    message = r"query q1: .* chunk A2 at A \[19, 30\), but the chunk is \[20, 30\) of A$"
+    with pytest.raises(InputError, match=message):
+        read(CASE, tables.from_rows("rankings", rows))
+
+
+def test_two_corpora_at_once_are_refused() -> None:
+    with pytest.raises(ValueError, match="one corpus at a time, not other, tiny"):
+        read(CASE, beside_another(CASE.ranking_table(), "corpus"))
 
 
 def test_two_configurations_at_once_are_refused() -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 import pyarrow as pa
@@ -12,6 +13,7 @@ from hypothesis import strategies as st
 from spanbench_pipeline import tables
 from spanbench_pipeline.measures import baseline_checks, verdicts
 from spanbench_pipeline.measures.regression import Rule, Run, regression
+from spanbench_pipeline_tests.measures.cases import beside_another
 
 RULE = Rule(level=0.05, minimum_effect=0.02, rounds=10_000, seed=1)
 CORPUS = {"documents": "d1", "queries": "q1", "gold_spans": "g1", "depth": "30"}
@@ -100,6 +102,8 @@ def test_five_broken_queries_are_a_regression_and_four_are_not():
     assert row["broken_queries"] == ["q01", "q02", "q03", "q04", "q05"]
     row = one([1] * 10, [0] * 4 + [1] * 6)
     assert (row["verdict"], row["difference"], row["p"]) == ("changed", -0.4, 1 / 16)
+    at_the_level = Rule(1 / 32, 0.02, 10_000, 1)
+    assert one([1] * 10, [0] * 5 + [1] * 5, at_the_level)["verdict"] == "changed"
 
 
 def test_a_rise_is_an_improvement_by_the_same_rule():
@@ -255,6 +259,43 @@ def test_a_depth_that_does_not_reach_k_is_another_measure(depth: str, others: se
         assert f"depth 30 before, {depth} now" in found["a", metric]["comparable"]
 
 
+def test_what_is_compared_across_other_chunks_is_named_once_a_configuration():
+    held, now = run({"a": ALL, "b": ALL}), run({"a": ALL, "b": ALL}, chunks="c2", n_chunks="7")
+    both = regression(held, now, RULE, corpus="c")
+    why = (
+        "comparable, with other chunks (12 by clause before, 7 by clause now): the first k hold "
+        "another amount of text"
+    )
+    metrics = "3: complete_grounding@5, span_coverage@5, span_recall@5"
+    assert verdicts.across(both) == [
+        {"config": config, "metrics": metrics, "why": why} for config in ("a", "b")
+    ]
+    assert verdicts.across(regression(held, held, RULE, corpus="c")) == []
+    # Without a k there is no first k.
+    whole = run({"a": {"mrr": [1.0]}}), run({"a": {"mrr": [1.0]}}, chunks="c2")
+    assert verdicts.across(regression(*whole, RULE, corpus="c")) == []
+
+
+def test_every_reason_is_named():
+    value: Metrics = {"mrr": [1.0]}
+    moved = run({"a": value}, {"documents": "other", "gold_spans": "other"})
+    assert compare(run({"a": value}), moved)["a", "mrr"]["comparable"] == (
+        "not comparable, accept anew: other documents and gold_spans"
+    )
+    deeper = run({"a": value}, {"depth": "20"}, chunks="c2")
+    assert compare(run({"a": value}), deeper)["a", "mrr"]["comparable"] == (
+        "not comparable: other chunks (12 by clause before, 12 by clause now), and mrr counts "
+        "chunks; depth 30 before, 20 now"
+    )
+
+
+def test_two_corpora_at_once_are_refused():
+    held = run({"a": {"mrr": [1.0]}})
+    both = replace(held, query_metrics=beside_another(held.query_metrics, "corpus"))
+    with pytest.raises(ValueError, match="one corpus at a time, not c, other"):
+        compare(held, both)
+
+
 def test_another_depth_is_another_mrr():
     found = compare(run({"a": ALL}), run({"a": ALL}, {"depth": "20"}))
     assert verdict_of(found) == dict.fromkeys(ALL, "pass") | {"mrr": "not comparable"}
@@ -278,14 +319,22 @@ def test_configurations_that_came_went_or_were_not_measured():
     }
     assert found["gone"]["comparable"] == "the experiment no longer has this configuration"
     assert found["weightless"]["comparable"] == "not measured: no weights"
+    assert found["late"]["comparable"] == "the accepted run had not measured it; accept anew"
+    assert found["fresh"]["comparable"] == (
+        "the accepted run does not know this configuration; accept anew"
+    )
     assert (found["gone"]["accepted"], found["gone"]["current"]) == (0.75, None)
     assert (found["fresh"]["accepted"], found["fresh"]["current"]) == (None, 0.75)
 
 
 def test_a_metric_that_only_one_run_has_is_not_passed_over():
     both, more = {"a": {"mrr": [1.0]}}, {"a": {"mrr": [1.0], "recall": [1.0]}}
-    assert compare(run(both), run(more))["a", "recall"]["verdict"] == "not accepted"
-    assert compare(run(more), run(both))["a", "recall"]["verdict"] == "not comparable"
+    for before, after, verdict, why in (
+        (both, more, "not accepted", "the accepted run does not have this metric; accept anew"),
+        (more, both, "not comparable", "this run does not have this metric; accept anew"),
+    ):
+        row = compare(run(before), run(after))["a", "recall"]
+        assert (row["verdict"], row["comparable"]) == (verdict, why)
 
 
 def test_runs_that_lie_about_their_queries_are_refused():
@@ -339,3 +388,54 @@ def test_what_a_person_is_told():
     told = verdicts.not_compared(apart)
     assert [row["metrics"] for row in told] == ["mrr", "precision@5", "recall@10"]
     assert verdicts.regressions(apart) == verdicts.changes(apart) == []
+
+
+def test_a_regression_in_words():
+    queries = [f"q{n:02}" for n in range(1, 22)]
+    row = {
+        "config": "a",
+        "metric": "recall",
+        "k": 10,
+        "verdict": "regression",
+        "n": 30,
+        "accepted": 0.123456,
+        "current": 0.023456,
+        "difference": -0.100049,
+        "low": -0.23456,
+        "high": -0.01234,
+        "p": 0.012345,
+        "broken_queries": queries,
+        "fixed_queries": queries[:20],
+    }
+    assert verdicts.regressions(pa.Table.from_pylist([row])) == [
+        {
+            "config": "a",
+            "metric": "recall@10",
+            "n": 30,
+            "accepted": 0.1235,
+            "current": 0.0235,
+            "difference": -0.1,
+            "interval": "[-0.2346, -0.0123]",
+            "p": 0.012,
+            "broken": f"21: {', '.join(queries[:20])} and 1 more",
+            "fixed": f"20: {', '.join(queries[:20])}",
+        }
+    ]
+
+
+def test_changes_and_what_was_not_compared_in_words():
+    before: Metrics = {"mrr": [0.5, 1.0], "recall": [0.5, 1.0]}
+    after: Metrics = {"mrr": [0.5, 0.5], "recall": [1.0, 1.0]}
+    table = regression(run({"a": before}), run({"a": after}), RULE, corpus="c")
+    assert verdicts.changes(table) == [
+        {"config": "a", "queries": "2: q01, q02", "metrics": "mrr, recall@10"}
+    ]
+    gone = regression(run({"a": before, "b": before}), run({"b": before}), RULE, corpus="c")
+    assert verdicts.not_compared(gone) == [
+        {
+            "config": "a",
+            "verdict": "missing configuration",
+            "metrics": "mrr, recall@10",
+            "why": "the experiment no longer has this configuration",
+        }
+    ]

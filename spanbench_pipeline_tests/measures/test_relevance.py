@@ -1,13 +1,14 @@
 from __future__ import annotations
 
+import numpy as np
 import pyarrow as pa
 import pytest
 from hypothesis import given, settings
 
 from spanbench_pipeline.errors import InputError
-from spanbench_pipeline.measures.relevance import judge
+from spanbench_pipeline.measures.relevance import judge, sorted_values
 from spanbench_pipeline_tests.measures import oracle
-from spanbench_pipeline_tests.measures.cases import Case, cases, tiles
+from spanbench_pipeline_tests.measures.cases import Case, beside_another, cases, tiles
 
 CASE = Case({"A": "x" * 20}, tiles("A", 20, 10), {"q": [("A", 0, 5)], "r": [("A", 12, 15)]}, {})
 
@@ -29,6 +30,21 @@ def test_relevant_pairs_equal_the_oracle(case: Case) -> None:
     ]
 
 
+def test_keys_are_in_the_order_of_query_then_chunk() -> None:
+    known = CASE.eval_set()
+    relevance = judge(known.queries, known.gold_spans, CASE.chunk_table())
+    # Two queries, two chunks.
+    keys = relevance.keys(np.array([0, 0, 1, 1]), np.array([0, 1, 0, 1]))
+    assert keys.tolist() == [0, 1, 2, 3]
+
+
+def test_sorted_values_of_columns_that_hold_nothing() -> None:
+    # A column that was put together from no part at all has no type but the one it states.
+    nothing = pa.chunked_array([], pa.string())
+    assert sorted_values(nothing).to_pylist() == sorted_values(nothing, nothing).to_pylist() == []
+    assert sorted_values(nothing, pa.chunked_array([["b", "a", "b"]])).to_pylist() == ["a", "b"]
+
+
 def test_a_query_without_gold_is_refused() -> None:
     known = CASE.eval_set()
     with pytest.raises(InputError, match="query r: no gold span"):
@@ -39,6 +55,15 @@ def test_gold_of_an_unknown_query_is_refused() -> None:
     known = CASE.eval_set()
     with pytest.raises(InputError, match="gold span of unknown query 'r'"):
         judge(known.queries.slice(0, 1), known.gold_spans, CASE.chunk_table())
+
+
+@pytest.mark.parametrize("which", range(3))
+def test_two_corpora_at_once_are_refused(which: int) -> None:
+    known = CASE.eval_set()
+    given_tables = [known.queries, known.gold_spans, CASE.chunk_table()]
+    given_tables[which] = beside_another(given_tables[which], "corpus")
+    with pytest.raises(ValueError, match="one corpus at a time, not other, tiny"):
+        judge(*given_tables)
 
 
 def test_two_chunkers_at_once_are_refused() -> None:

@@ -67,6 +67,10 @@ def test_a_recall_that_does_not_follow_is_found(wrong: dict[str, Any]) -> None:
 def test_other_metrics_are_not_its_business() -> None:
     other = change(recalls(), metric="mrr", k=None, value=0.9)
     assert routing.wrong_recalls(other, ROUTED, GOLD, 2) == []
+    rows = other.to_pylist()
+    wrong = tables.from_rows("query_metrics", [rows[0], rows[1] | {"value": 0.5}, rows[2]])
+    (row,) = routing.wrong_recalls(wrong, ROUTED, GOLD, 2)
+    assert (row["query_id"], row["expected"]) == ("q002", 1.0)
 
 
 def test_documents_and_queries_that_do_not_exist_and_repeats() -> None:

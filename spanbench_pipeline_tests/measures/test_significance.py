@@ -72,6 +72,12 @@ def test_estimate_is_near_the_binomial_tail(broken: int, fixed: int):
     assert abs(found - tail) < 5 * np.sqrt(tail * (1 - tail) / ROUNDS) + 2 / ROUNDS
 
 
+def test_as_many_rounds_as_patterns_are_enough_to_be_exact():
+    # One pattern of 32 falls as deep. An estimate from 32 or 31 rounds would be of 33 or 32 parts.
+    assert p_value([-1.0] * 5, rounds=32, seed=1) == 1 / 32
+    assert p_value([-1.0, 1.0], rounds=4, seed=1) == 3 / 4
+
+
 def test_estimate_of_mixed_sizes_is_near_the_exact_p():
     random = np.random.default_rng(3)
     differences = np.round(random.normal(-0.2, 0.5, 13), 2)
@@ -131,6 +137,17 @@ def test_blocks_do_not_change_what_is_drawn(
     assert change(differences, level=0.05, rounds=1000, seed=1) == whole
 
 
+@pytest.mark.parametrize(
+    ("rounds", "width", "expected"),
+    [(10, 3, [2, 2, 2, 2, 2]), (5, 3, [2, 2, 1]), (2, 100, [1, 1]), (4, 1, [4])],
+)
+def test_blocks_hold_every_round(
+    rounds: int, width: int, expected: list[int], monkeypatch: pytest.MonkeyPatch
+):
+    monkeypatch.setattr(significance, "_BLOCK", 6)
+    assert significance._blocks(rounds, width) == expected
+
+
 def test_interval_of_shares_is_the_binomials():
     """Of 100 queries 30 broke: the bootstrap's mean is -Binomial(100, 0.3) / 100."""
     low, high = interval([-1.0] * 30 + [0.0] * 70, level=0.05, rounds=20_000, seed=1)
@@ -179,5 +196,5 @@ def test_a_change_reads_the_same_in_any_order_and_mirrored(differences: list[flo
 
 def test_nothing_to_compare_is_no_change_and_a_nan_is_refused():
     assert change([], level=0.05, rounds=10, seed=1) is None
-    with pytest.raises(ValueError, match="finite"):
+    with pytest.raises(ValueError, match=r"^a difference is not a finite number$"):
         change([0.0, float("nan")], level=0.05, rounds=10, seed=1)

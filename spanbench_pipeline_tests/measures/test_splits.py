@@ -65,6 +65,12 @@ corpora = st.dictionaries(
 shares = st.sampled_from([0.1, 0.25, 1 / 3, 0.5, 0.7, 0.9])
 
 
+def test_a_group_that_brings_nothing_nearer_is_held_out():
+    # Half of three is 1.5: one is as near to it as two.
+    found = split({"q1": (["a"], None), "q2": (["b"], None), "q3": (["c"], None)})
+    assert (len(found.development.queries), len(found.held_out.queries)) == (1, 2)
+
+
 @given(corpora, shares, st.integers(0, 5))
 @example({"q00": (["a"], None), "q01": (["b"], None)}, 0.5, 0)
 def test_every_query_once_and_no_document_on_both_sides(asked: Asked, share: float, seed: int):

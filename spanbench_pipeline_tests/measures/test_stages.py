@@ -11,7 +11,7 @@ from hypothesis import given, settings
 from spanbench_pipeline.errors import InputError
 from spanbench_pipeline.measures.stages import LOST, STAGES, lost_stages, stages_of
 from spanbench_pipeline_tests.measures import oracle
-from spanbench_pipeline_tests.measures.cases import Case, Place, tiles
+from spanbench_pipeline_tests.measures.cases import Case, Place, beside_another, tiles
 from spanbench_pipeline_tests.measures.flows import Flow, Lists, flows
 
 KS = (1, 2, 4)
@@ -123,6 +123,12 @@ def test_reranking_of_one_channel() -> None:
     assert of_q(found, 1, 2, 3) == ["reranking", "reranking", None]
 
 
+def test_without_fusion_nothing_is_lost_to_it() -> None:
+    # The reranker drops A2 for good: lost there where it was in the top k, else cut off.
+    found = flow(SPAN, TEN, ["A1", "A2"], reranked=["A1"])
+    assert of_q(found, 1, 2) == ["cut", "reranking"]
+
+
 def test_cut_it_is_in_the_list_below_k() -> None:
     assert of_q(flow(SPAN, TEN, ["A1", "A3", "A2"]), 1, 2, 3, 4) == ["cut", "cut", None, None]
 
@@ -174,7 +180,8 @@ def test_without_an_order_before_the_reranker_nothing_is_said() -> None:
     none = fused.ranking_table().drop_columns(["fused_rank"])
     none = none.append_column("fused_rank", pa.nulls(2, pa.int64()))
     known = two.case.eval_set()
-    with pytest.raises(ValueError, match="no fused_rank"):
+    message = "^a fused ranking with a chunk that has no fused_rank: no order before$"
+    with pytest.raises(ValueError, match=message):
         lost_stages(
             none,
             two.candidate_table(),
@@ -204,6 +211,32 @@ def test_a_candidate_of_no_chunk_is_refused() -> None:
             has_reranker=False,
             ks=(1,),
         )
+
+
+def test_routed_documents_that_do_not_fit_are_refused() -> None:
+    found = flow(SPAN, TEN, ["A2"], routed=["A"])
+    known, routed = found.case.eval_set(), found.routed_table()
+    assert routed is not None
+
+    def with_routed(routed: pa.Table) -> None:
+        lost_stages(
+            found.ranking_table(),
+            found.candidate_table(),
+            routed,
+            known.gold_spans,
+            found.case.chunk_table(),
+            known.queries,
+            has_fusion=False,
+            has_reranker=False,
+            ks=(1,),
+        )
+
+    with_routed(routed)
+    for column in ("corpus", "config"):
+        with pytest.raises(ValueError, match=f"one {column} at a time, not .*other"):
+            with_routed(beside_another(routed, column))
+    with pytest.raises(InputError, match=r"^routed document of unknown query 'other'$"):
+        with_routed(beside_another(routed, "query_id"))
 
 
 def brute(flow: Flow, query: str, place: Place, k: int) -> str | None:

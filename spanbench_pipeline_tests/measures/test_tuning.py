@@ -118,6 +118,13 @@ def test_the_lines_load_as_the_configuration(config: Configuration, tmp_path: Pa
     assert loaded == replace(config, name=name)
 
 
+def test_a_name_is_written_as_toml_has_it():
+    # DEL must be escaped in TOML, as it need not be in JSON; letters stay readable.
+    shown = tuning.lines(CC, "naïve \x7f")
+    assert 'name = "naïve \\u007f"' in shown.splitlines()
+    assert tomllib.loads(shown)["configurations"][0]["name"] == "naïve \x7f"
+
+
 def sides(development: str, held_out: str) -> Split:
     return Split(Side(tuple(development), ()), Side(tuple(held_out), ()))
 
@@ -132,10 +139,12 @@ SPLIT = sides("abcd", "ABCDEFGH")
 OFF = reading("0000" + "00000000", QUERIES)
 
 
-def verdict(after: str, split: Split = SPLIT, parts: dict | None = None) -> list:
+def verdict(
+    after: str, split: Split = SPLIT, parts: dict | None = None, test: tuning.Test = TEST
+) -> list:
     recall: dict[str, float | None] = dict.fromkeys(QUERIES, 0.75)
     readings = {at(0.2): OFF, at(0.4, 3): reading(after, QUERIES, recall=recall)}
-    rows = routing_sweep.verdicts(readings, parts or {None: QUERIES}, split, TEST)
+    rows = routing_sweep.verdicts(readings, parts or {None: QUERIES}, split, test)
     return [(row["subset"], row["routing"], row["verdict"]) for row in rows]
 
 
@@ -143,6 +152,8 @@ def test_verdicts_by_hand():
     # Of 2^6 sign patterns of six differences one reaches all six: p = 1/64. Of four: 1/16.
     assert verdict("0000" + "11111111") == [(None, 0, "off is best")]
     assert verdict("1000" + "11111100") == [(None, 3, "helps")]
+    at_the_level = replace(TEST, level=1 / 64)
+    assert verdict("1000" + "11111100", test=at_the_level) == [(None, 3, "not shown")]
     assert verdict("1000" + "11110000") == [(None, 3, "not shown")]
     assert verdict("1000" + "00000000") == [(None, 3, "not shown")]
     parts = {None: QUERIES, "up": "abABCDEF", "gone": "cd", "none": "GH"}
@@ -169,6 +180,9 @@ def test_a_sweep_by_hand():
     readings = {at(0.2): OFF, at(0.4, 3): reading("1000" + "11000000", QUERIES, recall=recall)}
     off, three = routing_sweep.sweep(readings, {None: QUERIES}, SPLIT, TEST)
     assert off["change"] is None
+    assert off["subset"] is three["subset"] is None
+    named = routing_sweep.sweep(readings, {"part": "aA"}, SPLIT, TEST)
+    assert [row["subset"] for row in named] == ["part", "part"]
     assert (off["routing"], off["routing_alpha"], off["alpha"]) == (0, None, 0.2)
     assert off["held_out"] == {"n": 8, "routing_recall": None, "value": 0, "chars": 100}
     assert (three["routing"], three["routing_alpha"], three["alpha"]) == (3, 0.3, 0.4)
