@@ -82,9 +82,12 @@ def produce(
 
 
 def definitions(
-    stages: Sequence[Stage], project: Project
+    stages: Sequence[Stage], project: Project, made_by: Mapping[Key, Parts] | None = None
 ) -> list[dg.AssetsDefinition | dg.AssetChecksDefinition]:
-    """Every stage as an asset, and its checks as one step behind it."""
+    """Every stage as an asset, and its checks as one step behind it.
+
+    ``made_by`` says what each is made by, where that is known already.
+    """
     kinds = {stage.key: stage.table for stage in stages}
     assets: list[dg.AssetsDefinition | dg.AssetChecksDefinition] = []
     absent = descriptions.absences(stages)
@@ -92,9 +95,9 @@ def definitions(
     for stage in stages:
         judged = {dep: blocking[dep] for dep in stage.deps if dep in blocking}
         # Of the code as loaded now: a web UI that runs on would else note what it does not run.
-        made_by = stage.made_by()
-        node = stage.node(made_by)
-        assets.append(_asset(stage, project, kinds, absent.get(stage.key), judged, node, made_by))
+        parts = made_by[stage.key] if made_by else stage.made_by()
+        node = stage.node(parts)
+        assets.append(_asset(stage, project, kinds, absent.get(stage.key), judged, node, parts))
         assets.append(_checks(stage, project, kinds, node))
     return assets
 

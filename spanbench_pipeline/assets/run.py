@@ -5,6 +5,7 @@ from __future__ import annotations
 import logging
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import cached_property
 from typing import Any
 
 import dagster as dg
@@ -14,6 +15,7 @@ from spanbench_pipeline.assets import build
 from spanbench_pipeline.assets.instance import failed_errors, records
 from spanbench_pipeline.assets.stage import Stage
 from spanbench_pipeline.assets.turn import CORPORA_TAG, Turn
+from spanbench_pipeline.code_version import Parts
 from spanbench_pipeline.freshness import Key, Node, Record, name
 from spanbench_pipeline.project import Project
 
@@ -57,11 +59,22 @@ class Runner:
         self.instance = instance
         self.tags = dict(tags or {})
         self.stages = {stage.key: stage for stage in stages}
-        self.nodes: dict[Key, Node] = {stage.key: stage.node() for stage in stages}
-        self._definitions = build.definitions(stages, project)
-        self._resources = build.resources(stages, project)
         self._records: dict[Key, Record] | None = None
         self._turn = Turn(project, {stage.corpus for stage in stages if not stage.shared})
+
+    @cached_property
+    def _made_by(self) -> dict[Key, Parts]:
+        return {key: stage.made_by() for key, stage in self.stages.items()}
+
+    @cached_property
+    def nodes(self) -> dict[Key, Node]:
+        """The stages as the resolver sees them, of the code as it is when they are asked for."""
+        return {key: stage.node(self._made_by[key]) for key, stage in self.stages.items()}
+
+    @cached_property
+    def _definitions(self) -> list[dg.AssetsDefinition | dg.AssetChecksDefinition]:
+        """What Dagster runs; whoever only asks what is stale does without."""
+        return build.definitions(list(self.stages.values()), self.project, self._made_by)
 
     def records(self) -> Mapping[Key, Record]:
         """What is recorded of every stage; read once, then kept up with each wave."""
@@ -80,6 +93,7 @@ class Runner:
     def run(self) -> Result:
         """Materializes everything that is stale, wave after wave, while no other run is at work."""
         result = Result()
+        self._as_loaded()
         with self._turn.hold(log.warning):
             self._begin()
             failed = freshness.waves(
@@ -93,10 +107,15 @@ class Runner:
         """Materializes just ``keys``, stale or not, with run-time ``options``."""
         result = Result()
         ops = {"__".join(key): {"config": dict(options)} for key in keys}
+        self._as_loaded()
         with self._turn.hold(log.warning):
             self._begin()
             self._wave(list(keys), result, ops)
         return result
+
+    def _as_loaded(self) -> None:
+        """Notes what the code is now: while a run waits for its turn, its files may change."""
+        _ = self.nodes
 
     def _begin(self) -> None:
         """Looks anew: while this run waited for its turn, another may have done its work."""
@@ -120,7 +139,7 @@ class Runner:
             self._definitions,
             selection=dg.AssetSelection.assets(*(list(key) for key in wave)),
             instance=self.instance,
-            resources=self._resources,
+            resources=build.resources(list(self.stages.values()), self.project),
             raise_on_error=False,
             run_config={
                 "loggers": {"console": {"config": {"log_level": "CRITICAL"}}},

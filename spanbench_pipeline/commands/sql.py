@@ -65,8 +65,8 @@ def _warn_of_stale(project: Project, graph: Graph) -> None:
     with open_instance(project) as instance:
         for corpus in graph.experiments:
             runner = Runner(project, instance, [s for s in graph.stages if s.corpus == corpus])
-            stale = runner.stale()
-            if stale and runner.records():
+            stale = runner.stale() if runner.records() else {}
+            if stale:
                 log.warning(
                     "%s: %d assets are out of date, and what is read of them may be old: "
                     "%s status %s",

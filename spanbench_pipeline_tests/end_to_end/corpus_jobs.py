@@ -2,15 +2,23 @@
 
 from __future__ import annotations
 
+import os
+from pathlib import Path
+
 import dagster as dg
 
-from spanbench_pipeline import project
 from spanbench_pipeline.assets import build, graph
+from spanbench_pipeline.project import Project
+
+ROOT, HOME = "SPANBENCH_TEST_ROOT", "SPANBENCH_TEST_HOME"
 
 
 def run_small() -> dg.JobDefinition:
-    """Everything of corpus ``small`` in the home that SPANBENCH_HOME names, two at a time."""
-    where = project.find()
+    """Everything of corpus ``small`` in the project that the two variables name, two at a time.
+
+    A checkout of its own: every process loads all experiments that there are.
+    """
+    where = Project(Path(os.environ[ROOT]), Path(os.environ[HOME]))
     stages = graph.build(where).of(["small"])
     made = build.definitions(stages, where)
     forked = {"forkserver": {"preload_modules": [__name__]}}

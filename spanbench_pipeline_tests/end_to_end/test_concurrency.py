@@ -128,23 +128,23 @@ def test_what_was_stale_before_the_turn_came_may_be_done_by_then(ran: Project):
 
 
 def test_the_multiprocess_executor_gives_the_same_bytes(
-    home: Project, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    small: Project, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ):
     # One configuration: a process a step is slow to start.
-    path = home.registered / "small.toml"
+    path = small.root / "data" / "experiments" / "small.toml"
     head, naive, _ = path.read_text().split("[[configurations]]")
     path.write_text(f"{head}[[configurations]]{naive}")
-    monkeypatch.setenv("SPANBENCH_HOME", str(home.home))
+    monkeypatch.setenv(corpus_jobs.ROOT, str(small.root))
+    monkeypatch.setenv(corpus_jobs.HOME, str(small.home))
     monkeypatch.setenv("PYTHONPATH", str(CHECKOUT))
-    with open_instance(home) as instance:
+    with open_instance(small) as instance:
         job = dg.reconstructable(corpus_jobs.run_small)
         with dg.execute_job(job, instance) as result:
             assert result.success
             starts = [e for e in result.all_events if e.event_type_value == "STEP_WORKER_STARTED"]
             # Every step in a process of its own, checks included.
-            assert len(starts) > n_assets(home)
-    alone = Project(home.root, tmp_path / "alone")
-    shutil.copytree(home.registered, alone.registered)
+            assert len(starts) > n_assets(small)
+    alone = Project(small.root, tmp_path / "alone")
     assert not run(alone).failures
-    assert stored(home) == stored(alone)
-    assert run(home).materialized == []
+    assert stored(small) == stored(alone)
+    assert run(small).materialized == []
