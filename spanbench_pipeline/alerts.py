@@ -8,6 +8,7 @@ home holds the faults that were sent: a retry that fails again sends nothing.
 
 from __future__ import annotations
 
+import fcntl
 import hashlib
 import json
 import logging
@@ -204,13 +205,15 @@ class Ledger:
 
 
 def append(path: Path, entry: Mapping[str, Any]) -> None:
-    """Adds one line of JSON to a file in one write, so that lines of two writers never mix.
+    """Adds one line of JSON to a file, one writer at a time, so that lines never mix.
 
-    A line that a crash cut short is closed first.
+    A line that a crash cut short is closed first: only under the lock is a last line without its
+    end one that nobody is at work on.
     """
     path.parent.mkdir(parents=True, exist_ok=True)
     line = json.dumps(entry, ensure_ascii=False).encode() + b"\n"
     with path.open("ab+", buffering=0) as stream:
+        fcntl.flock(stream, fcntl.LOCK_EX)  # until it is closed
         if stream.seek(0, os.SEEK_END):
             stream.seek(-1, os.SEEK_END)
             line = line if stream.read(1) == b"\n" else b"\n" + line
