@@ -1,0 +1,38 @@
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from spanbench_pipeline.codepoints import join_surrogates
+from spanbench_pipeline.errors import InputError
+
+
+def test_a_pair_is_joined_into_one_character():
+    assert join_surrogates("a\ud83d\ude00b", "x") == "a\U0001f600b"
+
+
+@pytest.mark.parametrize(
+    ("text", "offset", "name"),
+    [
+        ("ab\ud83d", 2, "U+D83D"),
+        ("\ude00", 0, "U+DE00"),
+        ("\ud83d\ude00\ude00", 1, "U+DE00"),
+        ("\ud83dx", 0, "U+D83D"),
+        ("\U0001f600é\udcff!", 2, "U+DCFF"),
+    ],
+)
+def test_half_a_pair_is_refused_at_its_offset(text, offset, name):
+    with pytest.raises(InputError) as raised:
+        join_surrogates(text, "contract.pdf")
+    assert str(raised.value).startswith(f"contract.pdf: character {offset} is {name}")
+
+
+@given(st.text(st.characters(exclude_categories=["Cs"])))
+def test_text_without_surrogates_stays_as_it_is(text):
+    assert join_surrogates(text, "x") == text
+
+
+@given(st.text(st.characters(exclude_categories=["Cs"])))
+def test_text_split_into_utf16_units_is_put_together_again(text):
+    units = text.encode("utf-16-be")
+    split = "".join(chr(int.from_bytes(units[i : i + 2])) for i in range(0, len(units), 2))
+    assert join_surrogates(split, "x") == text
