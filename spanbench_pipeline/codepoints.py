@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import unicodedata
 
 from spanbench_pipeline.errors import InputError
@@ -14,6 +15,17 @@ BLANK_OTHERS = frozenset(
     + "".join(map(chr, (*range(0xFE00, 0xFE10), *range(0xE0100, 0xE01F0))))
 )
 """Characters that show nothing although their category is that of letters, marks or symbols."""
+NO_CHARACTER = re.compile(
+    r"[\x00-\x08\x0e-\x1f\x7f-\x84\x86-\x9f\ufdd0-\ufdef\ufffd"
+    + "".join(map(chr, range(0xFFFE, 0x110000, 0x10000)))
+    + "".join(map(chr, range(0xFFFF, 0x110000, 0x10000)))
+    + "]"
+)
+"""What a wrong conversion leaves behind and no text holds.
+
+Control characters other than tabulators, line ends and page breaks; U+FFFD, which stands for what
+could not be converted; noncharacters.
+"""
 
 
 def is_blank(text: str) -> bool:
