@@ -7,7 +7,7 @@ for them, need a name; every other file that is no text is refused for its NULs 
 from __future__ import annotations
 
 AS_TEXT = "Save its text as UTF-8."
-AS_PDF = "Give it the ending .pdf."
+AS_PDF = "As a document it needs the ending .pdf."
 
 SIGNATURES: tuple[tuple[bytes, str, str], ...] = (
     (b"\xff\xfe\0\0", "UTF-32", AS_TEXT),
@@ -48,6 +48,8 @@ NEVER_TEXT = (ZIP, b"%PDF-", b"{\\rtf", b"%!PS-Adobe", b"\x7fELF", b"Rar!\x1a\x0
 MARKUP = (b"<!doctype html", b"<html")
 SAMPLE = 1 << 16
 """How many bytes are looked at for an encoding without a mark."""
+LEAST = 50
+"""Of so many bytes of UTF-16, one at least is the NUL of a space, a line end or a Latin letter."""
 
 
 def seems(data: bytes) -> str | None:
@@ -84,13 +86,15 @@ def is_markup(data: bytes) -> bool:
 def _unmarked(data: bytes) -> str | None:
     """UTF-16 or UTF-32 by where the NULs of their spaces, line ends and Latin letters stand."""
     sample = data[:SAMPLE]
+    if len(data) % 2 or not sample.count(0):
+        return None
     nulls = [sample[at::4].count(0) for at in range(4)]
     # Every character below U+10000 is two NULs and two other bytes in UTF-32.
-    if 4 * nulls[3] >= len(sample) > 0 and nulls[2]:
+    if 4 * nulls[3] >= len(sample) and nulls[2]:
         return "UTF-32 (little-endian)"
-    if 4 * nulls[0] >= len(sample) > 0 and nulls[1]:
+    if 4 * nulls[0] >= len(sample) and nulls[1]:
         return "UTF-32 (big-endian)"
     even, odd = nulls[0] + nulls[2], nulls[1] + nulls[3]
-    if min(even, odd) or max(even, odd) * 50 < len(sample) or not sample.count(0):
+    if min(even, odd) or max(even, odd) * LEAST < len(sample):
         return None
     return "UTF-16 (little-endian)" if odd else "UTF-16 (big-endian)"

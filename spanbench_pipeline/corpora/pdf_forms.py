@@ -39,7 +39,7 @@ def read(reader: PdfReader, where: str) -> Form:
         form = _object(_object(reader.root_object).get("/AcroForm"))
         if not form:
             return Form((), ())
-        for name, value in _fields(form, "", None, set()):
+        for name, value in _fields(form, "", None, (), set()):
             if isinstance(value, bytes):
                 notes.append(f"form field {name!r}: its value is no text, and is left out")
             elif text := _text(value):
@@ -54,24 +54,30 @@ def read(reader: PdfReader, where: str) -> Form:
     except InputError:
         raise
     except Exception as error:  # a damaged form, as a damaged file, makes pypdf raise anything
-        notes.append(f"the form's fields cannot be read ({str(error) or type(error).__name__})")
+        notes.append(
+            f"not all of the form's fields can be read ({str(error) or type(error).__name__})"
+        )
     return Form(tuple(lines), tuple(notes))
 
 
 def _fields(
-    field: Any, parent: str, inherited: Any, above: set[int], key: str = "/Fields"
+    field: Any, parent: str, inherited: Any, above: tuple[int, ...], seen: set[int]
 ) -> Iterator[tuple[str, Any]]:
-    """Full name and value of each field that has no fields below it."""
+    """Full name and value of each field that has no fields below it; the form is the first."""
     if id(field) in above or len(above) >= DEEPEST:
         raise ValueError("fields within themselves, or too deep")
+    if id(field) in seen:  # a field has one place; many ways to each would take for ever
+        return
+    seen.add(id(field))
     value = _object(field.get("/V", inherited))
-    below = [kid for kid in map(_object, _object(field.get(key)) or ()) if kid and "/T" in kid]
-    if key == "/Kids" and not below:
+    kids = _object(field.get("/Kids" if above else "/Fields")) or ()
+    below = [kid for kid in map(_object, kids) if kid and "/T" in kid]
+    if above and not below:
         yield parent, value
     for kid in below:
         name = " ".join(str(kid["/T"]).split())
         full = f"{parent}.{name}" if parent else name
-        yield from _fields(kid, full, value, above | {id(field)}, "/Kids")
+        yield from _fields(kid, full, value, (*above, id(field)), seen)
 
 
 def _text(value: Any) -> str | None:

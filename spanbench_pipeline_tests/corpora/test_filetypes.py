@@ -96,6 +96,12 @@ def test_text_may_hold_whatever_is_no_nul(text: str) -> None:
     assert decode(text.encode(), "a.txt") == text
 
 
+def test_a_nul_in_few_other_bytes_is_no_sign_of_utf16() -> None:
+    with pytest.raises(InputError, match="byte 2") as caught:
+        decode(b"ab\0cd", "a.txt")
+    assert "seems" not in str(caught.value)
+
+
 @pytest.mark.parametrize(("at", "line"), [(0, 1), (5, 1), (150, 3)])
 def test_a_nul_in_other_text_is_named_by_byte_and_line(at: int, line: int) -> None:
     data = (LATIN * 4).encode()

@@ -187,8 +187,8 @@ def test_a_value_that_is_no_text_is_noted_by_its_field(value: bytes, text: str) 
     [
         ([b"<< /T (a) /Kids [11 0 R] >>"], {}, "within themselves"),
         ([b"<< /T (a) /Kids [12 0 R] >>", b"<< /T (b) /Kids [11 0 R] >>"], {}, "themselves"),
-        ([b"<< /T (a) /Kids 7 >>"], {}, "fields cannot be read"),
-        ([b"<< /T (a) /V (x) >>"], {1: b"<< /Pages 2 0 R /AcroForm [1] >>"}, "cannot be read"),
+        ([b"<< /T (a) /Kids 7 >>"], {}, "fields can be read"),
+        ([b"<< /T (a) /V (x) >>"], {1: b"<< /Pages 2 0 R /AcroForm [1] >>"}, "can be read"),
     ],
 )
 def test_a_damaged_form_is_noted_and_the_pages_are_read(
@@ -205,6 +205,14 @@ def test_a_form_whose_text_is_xml_is_noted() -> None:
         filled(form=b"/XFA 6 0 R", more={6: b"<< /Length 0 >>\nstream\n\nendstream"})
     ).notes
     assert "XFA" in note
+
+
+def test_a_field_that_many_ways_lead_to_is_read_once() -> None:
+    twins = {21 + n: b"<< /T (k) /Kids [%d 0 R %d 0 R] >>" % (22 + n, 22 + n) for n in range(25)}
+    last = {46: b"<< /T (z) /V (x) >>"}
+    found = read(filled(b"<< /T (r) /Kids [21 0 R 21 0 R] >>", more=twins | last))
+    assert found.text.startswith("Page one.\nr.k.k.")
+    assert found.text.count("z: x") == 1
 
 
 # Damage
