@@ -1,8 +1,11 @@
+import sys
+import unicodedata
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from spanbench_pipeline.codepoints import is_blank, join_surrogates
+from spanbench_pipeline.codepoints import NO_CHARACTER, is_blank, join_surrogates
 from spanbench_pipeline.errors import InputError
 
 
@@ -55,3 +58,11 @@ def test_text_that_shows_nothing_is_blank(text):
 @pytest.mark.parametrize("character", "a7.§¶•—�\u0301\ue000合قřи한ก😀☐①\u0903")
 def test_a_character_that_shows_anything_is_not_blank(character):
     assert not is_blank(f"\u200b \n{character}\ufeff")
+
+
+def test_no_character_is_every_control_but_those_of_text_and_every_noncharacter():
+    controls = {n for n in range(0x100) if unicodedata.category(chr(n)) == "Cc"}
+    pairs = {n for n in range(sys.maxunicode + 1) if n & 0xFFFE == 0xFFFE}
+    expected = controls - set(b"\t\n\v\f\r\x85") | pairs | {*range(0xFDD0, 0xFDF0), 0xFFFD}
+    everything = "".join(map(chr, range(sys.maxunicode + 1)))
+    assert {ord(found[0]) for found in NO_CHARACTER.finditer(everything)} == expected
