@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from pathlib import Path
 
 from spanbench_pipeline import experiment as experiments
@@ -31,11 +32,15 @@ def adapt(
     made = source.load(experiments.load(path), project)
     noted = manifest.notes(project.registered / f"{name}.manifest.json")
     counts = (made.documents.num_rows, made.queries.num_rows, made.gold_spans.num_rows)
-    return "\n".join(
-        [
-            f"corpus {name}: {counts[0]} documents, {counts[1]} queries, {counts[2]} gold spans",
-            *(f"note: document {d!r}: {note}" for d, notes in noted.items() for note in notes),
-            f"experiment: {path}",
-            f"next: {command(project)} run {name}",
-        ]
+    return (
+        f"corpus {name}: {counts[0]} documents, {counts[1]} queries, {counts[2]} gold spans\n"
+        f"{_lacking(noted)}"
+        f"experiment: {path}\nnext: {command(project)} run {name}"
+    )
+
+
+def _lacking(noted: Mapping[str, list[str]]) -> str:
+    """What documents lack, a line each."""
+    return "".join(
+        f"note: document {doc_id!r}: {note}\n" for doc_id, notes in noted.items() for note in notes
     )

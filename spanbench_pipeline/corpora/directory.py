@@ -154,8 +154,9 @@ class DirectorySource:
                 f"{where}: must be an object {{doc_id: {{field: value}}}}, "
                 f"not {strict_json.kind(value)}"
             )
-        unknown = [doc_id for doc_id in value if doc_id not in known]
-        refuse_all([str(queryfile.unknown_document(where, d, known)) for d in unknown], where)
+        for doc_id in value:
+            if doc_id not in known:
+                raise queryfile.unknown_document(where, doc_id, known)
         return {
             doc_id: queryfile.field_values(fields, f"{where}, document {doc_id!r}", "metadata")
             for doc_id, fields in value.items()
