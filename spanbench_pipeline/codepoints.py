@@ -1,8 +1,43 @@
-"""Text as whole code points: UTF-16 surrogates are joined in pairs, and refused alone."""
+"""Text as whole code points: surrogates joined in pairs, halves refused, blank text told."""
 
 from __future__ import annotations
 
+import re
+import unicodedata
+
 from spanbench_pipeline.errors import InputError
+
+BLANK_CATEGORIES = frozenset({"Cc", "Cf", "Zs", "Zl", "Zp"})
+"""Control and format characters, spaces and separators."""
+BLANK_OTHERS = frozenset(
+    "\u034f\u115f\u1160\u17b4\u17b5\u2800\u3164\uffa0"  # joiner, fillers, an empty Braille cell
+    "\u180b\u180c\u180d\u180f"  # variation selectors, as are the next ones
+    + "".join(map(chr, (*range(0xFE00, 0xFE10), *range(0xE0100, 0xE01F0))))
+)
+"""Characters that show nothing although their category is that of letters, marks or symbols."""
+NO_CHARACTER = re.compile(
+    r"[\x00-\x08\x0e-\x1f\x7f-\x84\x86-\x9f\ufdd0-\ufdef\ufffd"
+    + "".join(map(chr, range(0xFFFE, 0x110000, 0x10000)))
+    + "".join(map(chr, range(0xFFFF, 0x110000, 0x10000)))
+    + "]"
+)
+"""What a wrong conversion leaves behind and no text holds.
+
+Control characters other than tabulators, line ends and page breaks; U+FFFD, which stands for what
+could not be converted; noncharacters.
+"""
+
+
+def is_blank(text: str) -> bool:
+    """Whether ``text`` shows nothing to a reader, the empty text included.
+
+    White space, a byte order mark, zero-width characters, soft hyphens, and control and format
+    characters are blank; a letter, digit, mark, symbol or punctuation sign of any script is not.
+    """
+    return all(
+        unicodedata.category(character) in BLANK_CATEGORIES or character in BLANK_OTHERS
+        for character in text
+    )
 
 
 def join_surrogates(text: str, where: str) -> str:

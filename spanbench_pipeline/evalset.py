@@ -15,6 +15,7 @@ from dataclasses import dataclass, field
 import pyarrow as pa
 
 from spanbench_pipeline import spans, tables
+from spanbench_pipeline.codepoints import is_blank
 from spanbench_pipeline.errors import InputError
 
 RESERVED_FIELDS = frozenset(
@@ -182,10 +183,10 @@ def _check_document(corpus: str, document: Document) -> None:
     fields = itertools.chain(*document.metadata.items())
     for text in (document.doc_id, document.title, document.text, *fields):
         _check_text(where, text)
-    if not document.text.strip():
+    if is_blank(document.text):
         raise InputError(
             f"corpus {corpus}, document {document.doc_id} ({document.source_file}): no text but "
-            "white space. A scanned PDF needs OCR first."
+            "white space and characters that show nothing. A scanned PDF needs OCR first."
         )
     shadowed = sorted(set(document.metadata) & RESERVED_FIELDS)
     if shadowed:

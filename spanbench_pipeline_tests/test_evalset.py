@@ -156,6 +156,7 @@ def test_queries_that_are_refused(queries: list[Query], message: str) -> None:
         ([A, A], "corpus lab: document id 'A' is given 2 times"),
         ([dataclasses.replace(A, doc_id="")], "corpus lab: a document has an empty id"),
         ([A, dataclasses.replace(B, text="\n \x0c\n")], r"document B \(b.txt\): no text but white"),
+        ([A, dataclasses.replace(B, text="\u200b\ufeff")], r"\(b.txt\): no text but white space"),
         ([A, dataclasses.replace(B, text="")], r"document B \(b.txt\): no text but white space"),
         (
             [dataclasses.replace(A, text="ab\ud83d")],

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from pathlib import Path
 
 from spanbench_pipeline import experiment as experiments
 from spanbench_pipeline.commands.results import command
 from spanbench_pipeline.corpora import adapt as adapting
-from spanbench_pipeline.corpora import source
+from spanbench_pipeline.corpora import manifest, source
 from spanbench_pipeline.errors import InputError
 from spanbench_pipeline.project import Project
 
@@ -29,8 +30,17 @@ def adapt(
             raise InputError(f"--{cap.replace('_', '-')} {value}: must be at least 1")
     path = adapting.adapt(project, docs=docs, queries=queries, metadata=metadata, name=name, **caps)
     made = source.load(experiments.load(path), project)
+    noted = manifest.notes(project.registered / f"{name}.manifest.json")
     counts = (made.documents.num_rows, made.queries.num_rows, made.gold_spans.num_rows)
     return (
         f"corpus {name}: {counts[0]} documents, {counts[1]} queries, {counts[2]} gold spans\n"
+        f"{_lacking(noted)}"
         f"experiment: {path}\nnext: {command(project)} run {name}"
+    )
+
+
+def _lacking(noted: Mapping[str, list[str]]) -> str:
+    """What documents lack, a line each."""
+    return "".join(
+        f"note: document {doc_id!r}: {note}\n" for doc_id, notes in noted.items() for note in notes
     )

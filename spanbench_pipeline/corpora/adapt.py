@@ -42,14 +42,14 @@ def adapt(
     """
     _check_name(project, name)
     source = DirectorySource(
-        documents=docs.expanduser().absolute(),
-        queries=queries.expanduser().absolute(),
-        metadata=metadata.expanduser().absolute() if metadata else None,
+        documents=files.at_home(docs).absolute(),
+        queries=files.at_home(queries).absolute(),
+        metadata=files.at_home(metadata).absolute() if metadata else None,
         max_documents=max_documents,
         max_bytes=max_bytes,
     )
     documents, recorded = source.extracted()
-    evalset.assemble(name, documents, source.asked(documents))
+    evalset.assemble(name, documents, source.asked(documents, recorded))
     registered = project.registered / f"{name}.manifest.json"
     text = _experiment(project, name, _source_table(source, registered), documents)
     project.registered.mkdir(parents=True, exist_ok=True)

@@ -16,7 +16,10 @@ from spanbench_pipeline.corpora import files
 from spanbench_pipeline.errors import InputError
 
 BLOCK = 1 << 20
+SHOWN = 5
+"""The most members that a message names."""
 LOCAL = "local archive"
+AGAIN = "Get it again; nothing was kept."
 UTF8_NAME = 1 << 11
 """The flag of a member whose name is UTF-8; without it zipfile reads code page 437."""
 DAMAGED = (
@@ -27,7 +30,9 @@ DAMAGED = (
     RuntimeError,  # encrypted; NotImplementedError for what zipfile does not know
     ValueError,  # offsets before the file, names that are no text
     OverflowError,
+    OSError,  # an offset that no file can have
 )
+"""What reading a zip that lies raises. Of it alone: writing has its own OSErrors."""
 
 
 @dataclass(frozen=True)
@@ -93,6 +98,8 @@ def extract_member(archive: Path, name: str, target: Path, *, max_bytes: int) ->
     try:
         with _opened(archive) as opened:
             found = [info for info in opened.infolist() if info.orig_filename == name]
+            if not found:
+                raise _absent(archive, name, opened.namelist())
             return _copy(opened, _entry(archive, found, name), target, max_bytes, archive)
     except BaseException:
         target.unlink(missing_ok=True)
@@ -120,7 +127,9 @@ def extract_members(
         entries: dict[str, list[zipfile.ZipInfo]] = {}
         for info in opened.infolist():
             entries.setdefault(_name(info), []).append(info)
-        chosen = {name: _entry(archive, entries.get(name, []), name) for name in targets}
+        for name in targets.keys() - entries.keys():
+            raise _absent(archive, name, opened.namelist())
+        chosen = {name: _entry(archive, entries[name], name) for name in targets}
         # No more of a member is ever read than it claims, so the claims bound what is written.
         if sum(info.file_size for info in chosen.values()) > max_total:
             raise InputError(f"{archive}: longer than {max_total:,} bytes in all: refused")
@@ -142,22 +151,41 @@ def _name(info: zipfile.ZipInfo) -> str:
 
 @contextmanager
 def _opened(archive: Path) -> Iterator[zipfile.ZipFile]:
-    """The zip; whatever is wrong with it, then or while it is read, becomes an InputError."""
+    """The zip; whatever is wrong with it becomes an InputError."""
     try:
-        with zipfile.ZipFile(archive) as opened:
-            yield opened
+        opened = zipfile.ZipFile(archive)
+    except DAMAGED as error:
+        if isinstance(error, OSError) and error.filename:  # it could not be opened
+            raise InputError(f"{archive}: cannot be read: {error.strerror}") from error
+        raise InputError(
+            f"{archive}: not a zip archive, or a damaged or truncated one: {_reason(error)}. "
+            f"{AGAIN}"
+        ) from error
+    with opened:
+        yield opened
+
+
+def _blocks(opened: zipfile.ZipFile, info: zipfile.ZipInfo, archive: Path) -> Iterator[bytes]:
+    """A member's bytes; whatever is wrong with them becomes an InputError."""
+    try:
+        with opened.open(info) as member:
+            while block := member.read(BLOCK):
+                yield block
     except DAMAGED as error:
         raise InputError(
-            f"{archive}: not a zip archive, or a damaged or truncated one: {error}. "
-            "Get it again; nothing was kept."
+            f"{archive}: member {info.filename} cannot be read, the archive is damaged: "
+            f"{_reason(error)}. {AGAIN}"
         ) from error
+
+
+def _reason(error: Exception) -> str:
+    return str(getattr(error, "strerror", None) or error or type(error).__name__)
 
 
 def _entry(archive: Path, found: Sequence[zipfile.ZipInfo], name: str) -> zipfile.ZipInfo:
     """The one entry of that name; orig_filename is the whole name, filename is cut at a NUL."""
-    if len(found) != 1:
-        what = "no member" if not found else f"{len(found)} members"
-        raise InputError(f"{archive}: {what} {name}; exactly one is needed")
+    if len(found) > 1:
+        raise InputError(f"{archive}: {len(found)} members {name}; exactly one is needed")
     info = found[0]
     if info.flag_bits & 1:
         raise InputError(f"{archive}: member {name} is encrypted")
@@ -166,13 +194,24 @@ def _entry(archive: Path, found: Sequence[zipfile.ZipInfo], name: str) -> zipfil
     return info
 
 
+def _absent(archive: Path, name: str, there: Sequence[str]) -> InputError:
+    """The error about a member that the archive has not, with those that may be meant for it."""
+    base = name.rpartition("/")[2].casefold()
+    alike = [other for other in there if other.casefold().endswith(base)] or list(there)
+    shown = ", ".join(map(repr, alike[:SHOWN])) + (" and others" if len(alike) > SHOWN else "")
+    return InputError(
+        f"{archive}: no member {name}; exactly one is needed, by that name and in no folder. "
+        f"Found: {shown or 'nothing'}. Pack it again so."
+    )
+
+
 def _copy(
     opened: zipfile.ZipFile, info: zipfile.ZipInfo, target: Path, max_bytes: int, archive: Path
 ) -> Member:
     digest = hashlib.sha256()
     n_bytes = 0
-    with opened.open(info) as member, target.open("wb") as out:
-        while block := member.read(BLOCK):
+    with target.open("wb") as out:
+        for block in _blocks(opened, info, archive):
             n_bytes += len(block)
             if n_bytes > max_bytes:
                 raise InputError(
@@ -183,6 +222,6 @@ def _copy(
     if n_bytes != info.file_size:
         raise InputError(
             f"{archive}: member {info.filename} has {n_bytes} bytes, but the archive says "
-            f"{info.file_size}: it is truncated. Get it again; nothing was kept."
+            f"{info.file_size}: it is truncated. {AGAIN}"
         )
     return Member(n_bytes, digest.hexdigest())

@@ -16,6 +16,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from spanbench_pipeline.codepoints import join_surrogates
 from spanbench_pipeline.corpora import archive, files, source
 from spanbench_pipeline.corpora.archive import Provenance
 from spanbench_pipeline.corpora.source import SourceFile
@@ -310,7 +311,9 @@ def _contract(entry: Any, where: str, excluded: frozenset[str]) -> Contract:
     paragraphs = _value(entry, "paragraphs", list, where)
     if len(paragraphs) != 1:
         raise InputError(f"{where}: {len(paragraphs)} paragraphs; a contract is exactly one")
-    text = _value(paragraphs[0], "context", str, where)
+    text = join_surrogates(_value(paragraphs[0], "context", str, where), where)
+    if "\0" in text:
+        raise InputError(f"{where}: character {text.index(chr(0))} is NUL, which no text holds")
     entries = _value(paragraphs[0], "qas", list, where)
     questions = [_question(qa, title, text, where) for qa in entries]
     for question_id, count in Counter(q.question_id for q in questions).items():

@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+import stat
+from collections import defaultdict
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
 from spanbench_pipeline.corpora import files, manifest, queryfile, source, strict_json
-from spanbench_pipeline.corpora.extract import EXTRACTORS, extract
+from spanbench_pipeline.corpora.extract import EXTRACTORS, Extracted, extract
 from spanbench_pipeline.corpora.manifest import Manifest
 from spanbench_pipeline.corpora.source import SourceFile
-from spanbench_pipeline.errors import InputError
+from spanbench_pipeline.errors import InputError, refuse_all
 from spanbench_pipeline.evalset import Document, Query
 from spanbench_pipeline.experiment import Experiment
 from spanbench_pipeline.project import Project
@@ -49,7 +51,11 @@ class DirectorySource:
         return {"sampling": "none: every document and query"}
 
     def files(self) -> list[SourceFile]:
-        """Documents by name, then queries and metadata; see ``source.Source``."""
+        """Documents by name, then queries and metadata; see ``source.Source``.
+
+        A document's note is what the manifest notes of it.
+        """
+        notes = manifest.notes(self.manifest) if self.manifest else {}
         found = [("document", path) for path in self.listed()]
         found.append(("queries", self.queries))
         if self.metadata:
@@ -59,7 +65,8 @@ class DirectorySource:
             n_bytes, sha256 = files.hash_file(path)
             # Queries or metadata may bear the name of a document, which lies in another folder.
             name = f"{role}: {path.name}" if path.name in rows else path.name
-            rows[name] = SourceFile(name, role, n_bytes, sha256)
+            note = notes.get(_doc_id(path)) if role == "document" else None
+            rows[name] = SourceFile(name, role, n_bytes, sha256, "; ".join(note) if note else None)
         return list(rows.values())
 
     def read(self) -> tuple[list[Document], list[Query]]:
@@ -67,57 +74,61 @@ class DirectorySource:
         documents, entries = self.extracted()
         if self.manifest:
             manifest.check(self.manifest, entries)
-        return documents, self.asked(documents)
+        return documents, self.asked(documents, entries)
 
-    def asked(self, documents: Iterable[Document]) -> list[Query]:
-        """The queries about ``documents``, in file order."""
+    def asked(self, documents: Iterable[Document], entries: Manifest) -> list[Query]:
+        """The queries about ``documents``, in file order; ``entries`` is what is known of these."""
         texts = {d.doc_id: d.text for d in documents}
-        return queryfile.read(files.read_bytes(self.queries), str(self.queries), texts)
+        try:
+            return queryfile.read(files.read_bytes(self.queries), str(self.queries), texts)
+        except InputError as error:
+            raise InputError(f"{error}{_unread(str(error), entries)}") from error
 
     def extracted(self) -> tuple[list[Document], Manifest]:
-        """The documents with text and metadata, and what a manifest is to record of them."""
-        paths = self.listed()
-        metadata = self._metadata({_doc_id(path) for path in paths})
-        documents: list[Document] = []
+        """The documents with text and metadata, and what a manifest is to record of them.
+
+        Raises InputError naming everything in the folder that is no document or has no text.
+        """
+        paths, problems = self._found()
+        made: dict[Path, Extracted] = {}
         entries: Manifest = {}
         for path in paths:
-            data = files.read_bytes(path)
-            made = extract(path.name, data, str(path))
-            doc_id = _doc_id(path)
-            documents.append(
-                Document(
-                    doc_id=doc_id,
-                    title=doc_id,
-                    text=made.text,
-                    source_file=path.name,
-                    extractor=made.extractor,
-                    metadata=metadata.get(doc_id, {}),
-                )
-            )
-            entries[doc_id] = manifest.entry(data, made)
-        return documents, entries
+            try:
+                data = files.read_bytes(path)
+                made[path] = extract(path.name, data, str(path))
+                entries[_doc_id(path)] = manifest.entry(data, made[path])
+            except InputError as error:
+                problems.append(str(error))
+        refuse_all(problems, str(self.documents))
+        metadata = self._metadata({_doc_id(path) for path in paths})
+        return [_document(path, text, metadata) for path, text in made.items()], entries
 
     def listed(self) -> list[Path]:
         """The documents' files, sorted by doc_id; no text is read.
 
-        Raises InputError for anything in the folder that is no document, two files with one stem,
-        and more documents or bytes than the caps allow.
+        Raises InputError naming everything in the folder that is no document and files with one
+        stem, and for more documents or bytes than the caps allow.
         """
+        paths, problems = self._found()
+        refuse_all(problems, str(self.documents))
+        return paths
+
+    def _found(self) -> tuple[list[Path], list[str]]:
+        """The documents' files, sorted by doc_id, and what is wrong with the others."""
         try:
-            paths = sorted(self.documents.iterdir(), key=lambda path: path.name)
-        except OSError as error:
+            found = sorted(self.documents.iterdir(), key=lambda path: path.name)
+        except (OSError, ValueError) as error:  # ValueError: a NUL in the path
             raise InputError(
-                f"{self.documents}: the folder of documents cannot be read: {error.strerror}. "
-                "Correct `documents` in the experiment, or register the corpus again: "
-                "spanbench adapt"
+                f"{self.documents}: the folder of documents cannot be read: "
+                f"{getattr(error, 'strerror', None) or error}. Correct `documents` in the "
+                "experiment, or register the corpus again: spanbench adapt"
             ) from error
-        if not paths:
+        if not found:
             raise InputError(f"{self.documents}: the folder holds no documents")
-        for path in paths:
-            _check_is_document(path)
-        _check_stems(paths)
+        wrong = {path: problem for path in found if (problem := _why_no_document(path))}
+        paths = [path for path in found if path not in wrong]
         self._check_caps(paths)
-        return sorted(paths, key=_doc_id)
+        return sorted(paths, key=_doc_id), [*wrong.values(), *_clashes(paths)]
 
     def _check_caps(self, paths: list[Path]) -> None:
         n_bytes = sum(path.stat().st_size for path in paths)
@@ -160,7 +171,10 @@ def open_source(experiment: Experiment, project: Project) -> DirectorySource:
     found = source.settings(experiment, SETTINGS, required=("documents", "queries"))
 
     def path(key: str) -> Path:
-        return project.root / Path(found[key]).expanduser()
+        try:
+            return project.root / files.at_home(Path(found[key]))
+        except InputError as error:
+            raise source.error(experiment, f"{key} = {error}") from error
 
     return DirectorySource(
         documents=path("documents"),
@@ -177,30 +191,62 @@ def _doc_id(path: Path) -> str:
     return path.name.rpartition(".")[0]
 
 
-def _check_is_document(path: Path) -> None:
-    """InputError unless it is a readable file whose extension says that it is a document."""
+def _document(path: Path, made: Extracted, metadata: Mapping[str, dict[str, str]]) -> Document:
+    doc_id = _doc_id(path)
+    return Document(
+        doc_id=doc_id,
+        title=doc_id,
+        text=made.text,
+        source_file=path.name,
+        extractor=made.extractor,
+        metadata=metadata.get(doc_id, {}),
+    )
+
+
+def _unread(message: str, entries: Manifest) -> str:
+    """What is noted of the documents in which, says the ``message``, a gold text is not."""
+    return "".join(
+        f"\nOf document {doc_id!r}: {note}"
+        for doc_id, entry in sorted(entries.items())
+        if f"is not in document {doc_id!r}" in message
+        for note in entry.get("notes", ())
+    )
+
+
+def _why_no_document(path: Path) -> str | None:
+    """Why it is no readable file whose extension says that it is a document; None where it is."""
     allowed = f"Only {', '.join(EXTRACTORS)} may stand there: move it elsewhere."
     try:
         path.name.encode("utf-8")
-    except UnicodeEncodeError as error:
-        raise InputError(f"{str(path)!r}: the file's name is not UTF-8; rename it") from error
+    except UnicodeEncodeError:
+        return f"{str(path)!r}: the file's name is not UTF-8; rename it"
+    if files.UNFIT_IN_NAMES.search(path.name):
+        return f"{str(path)!r}: the file's name holds a line break or control character; rename it"
     if path.name.startswith("."):
-        raise InputError(f"{path}: a hidden file in the folder of documents. {allowed}")
-    if path.is_dir():
-        raise InputError(f"{path}: a folder in the folder of documents. {allowed}")
+        return f"{path}: a hidden file in the folder of documents. {allowed}"
+    try:
+        mode = path.stat().st_mode
+    except FileNotFoundError:
+        return f"{path}: no file, or a link to one that is not there"
+    except OSError as error:
+        return f"{path}: cannot be read: {error.strerror}"
+    if stat.S_ISDIR(mode):
+        return f"{path}: a folder in the folder of documents. {allowed}"
     if path.suffix.lower() not in EXTRACTORS:
-        raise InputError(f"{path}: not a document. {allowed}")
-    if not path.is_file():
-        raise InputError(f"{path}: no file, or a link to one that is not there")
+        return f"{path}: not a document. {allowed}"
+    if not stat.S_ISREG(mode):
+        return f"{path}: a pipe, socket or device, not a regular file. {allowed}"
+    return None
 
 
-def _check_stems(paths: Iterable[Path]) -> None:
-    seen: dict[str, str] = {}
+def _clashes(paths: Iterable[Path]) -> Iterator[str]:
+    """What is wrong where files would be one document."""
+    named = defaultdict[str, list[Path]](list)
     for path in paths:
-        doc_id = _doc_id(path)
-        if doc_id in seen:
-            raise InputError(
-                f"{path.parent}: {seen[doc_id]!r} and {path.name!r} would both be document "
+        named[_doc_id(path)].append(path)
+    for doc_id, (first, *others) in named.items():
+        for other in others:
+            yield (
+                f"{first.parent}: {first.name!r} and {other.name!r} would both be document "
                 f"{doc_id!r}; rename one"
             )
-        seen[doc_id] = path.name

@@ -9,6 +9,7 @@ from typing import Any
 
 from spanbench_pipeline import folders
 from spanbench_pipeline.corpora.extract import extract
+from spanbench_pipeline.corpora.files import UNFIT_IN_NAMES
 from spanbench_pipeline.errors import InputError
 from spanbench_pipeline.evalset import EvalSet
 
@@ -51,7 +52,8 @@ def _contents(evalset: EvalSet) -> dict[str, bytes]:
 
 def _file_name(doc_id: str) -> str:
     name = f"{doc_id}.txt"
-    if doc_id.startswith(".") or set(doc_id) & set("/\0") or len(name.encode()) > LONGEST_NAME:
+    unfit = "/" in doc_id or UNFIT_IN_NAMES.search(doc_id)
+    if doc_id.startswith(".") or unfit or len(name.encode()) > LONGEST_NAME:
         raise InputError(f"document {doc_id!r}: the id cannot be the name of a file")
     return name
 

@@ -2,22 +2,28 @@
 
 from __future__ import annotations
 
-import io
-import logging
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import PurePath
 
-from spanbench_pipeline.corpora import strict_json
+from spanbench_pipeline.codepoints import NO_CHARACTER, is_blank
+from spanbench_pipeline.corpora import filetypes, pdf, strict_json
 from spanbench_pipeline.errors import InputError
+
+FORM_VALUES = " + form values"
+"""What a PDF's extractor adds where the values of a form stand after the pages."""
 
 
 @dataclass(frozen=True)
 class Extracted:
-    """A document's text and what made it of the bytes, with its version."""
+    """A document's text and what made it of the bytes, with its version.
+
+    ``notes`` say what of the document a person reads and the text has not, one sentence each.
+    """
 
     text: str
     extractor: str
+    notes: tuple[str, ...] = ()
 
 
 def extract(name: str, data: bytes, where: str) -> Extracted:
@@ -29,39 +35,34 @@ def extract(name: str, data: bytes, where: str) -> Extracted:
     if not data:
         raise InputError(f"{where}: the file is empty (0 bytes)")
     extracted = EXTRACTORS[extension](data, where)
-    # A BOM is a character of the text, but no text: a file of nothing else is empty to a reader.
-    if not extracted.text.replace(strict_json.BOM, "").strip():
+    if is_blank(extracted.text):
         hint = " A scanned PDF needs OCR first." if extension == ".pdf" else ""
-        raise InputError(f"{where}: no text but white space.{hint}")
+        raise InputError(
+            f"{where}: no text but white space and characters that show nothing.{hint}"
+        )
     return extracted
 
 
 def _utf8(data: bytes, where: str) -> Extracted:
-    return Extracted(strict_json.decode(data, where), "utf-8")
+    text = strict_json.decode(data, where)
+    notes = []
+    if filetypes.is_markup(data):
+        notes.append("seems to be HTML, whose tags count as text: save it as plain text")
+    if strange := list(NO_CHARACTER.finditer(text)):
+        line = text.count("\n", 0, strange[0].start()) + 1
+        notes.append(
+            f"{len(strange):,} characters that no text holds, such as a wrong conversion leaves; "
+            f"the first is U+{ord(strange[0][0]):04X} on line {line}"
+        )
+    return Extracted(text, "utf-8", tuple(notes))
 
 
 def _pdf(data: bytes, where: str) -> Extracted:
-    """Text of a PDF: its pages joined by one newline."""
     import pypdf
-    from pypdf import PasswordType
 
-    # What it makes of a damaged file is said once, by the error below.
-    logging.getLogger("pypdf").setLevel(logging.CRITICAL)
-
-    try:
-        reader = pypdf.PdfReader(io.BytesIO(data))
-        # Many PDFs carry only an owner's password: they open for everyone, with the empty one.
-        locked = reader.is_encrypted and reader.decrypt("") is PasswordType.NOT_DECRYPTED
-        text = None if locked else "\n".join(page.extract_text() for page in reader.pages)
-    except pypdf.errors.DependencyError as error:
-        raise InputError(f"{where}: an encrypted PDF. Save a copy without a password.") from error
-    except Exception as error:  # a damaged PDF makes pypdf raise almost anything
-        raise InputError(
-            f"{where}: cannot be read as PDF: {str(error) or type(error).__name__}"
-        ) from error
-    if text is None:
-        raise InputError(f"{where}: a PDF with a password. Save a copy without one.")
-    return Extracted(text, f"pypdf {pypdf.__version__}")
+    made = pdf.read(data, where)
+    extractor = f"pypdf {pypdf.__version__}" + (FORM_VALUES if made.n_values else "")
+    return Extracted(made.text, extractor, made.notes)
 
 
 EXTRACTORS: Mapping[str, Callable[[bytes, str], Extracted]] = {

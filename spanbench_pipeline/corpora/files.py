@@ -4,17 +4,34 @@ from __future__ import annotations
 
 import hashlib
 import os
+import re
+import stat
+from collections.abc import Iterator
+from contextlib import contextmanager
+from io import BufferedReader
 from pathlib import Path
 
 from spanbench_pipeline.errors import InputError
 
+UNFIT_IN_NAMES = re.compile(r"[\x00-\x1f\x7f-\x9f\u2028\u2029]")
+"""What a document's file name may not hold: it would break the lines of messages and files."""
+
+
+def at_home(path: Path) -> Path:
+    """The path with an opening ``~`` or ``~user`` replaced by that home folder.
+
+    Raises InputError where there is none.
+    """
+    try:
+        return path.expanduser()
+    except RuntimeError as error:
+        raise InputError(f"{path}: no home folder is known for {path.parts[0]!r}") from error
+
 
 def read_bytes(path: Path) -> bytes:
-    """The bytes of a file; InputError names it where it cannot be read."""
-    try:
-        return path.read_bytes()
-    except OSError as error:
-        raise _unreadable(path, error) from error
+    """The bytes of a regular file; InputError names it where it cannot be read."""
+    with _opened(path) as file:
+        return file.read()
 
 
 def hash_file(path: Path) -> tuple[int, str]:
@@ -22,12 +39,9 @@ def hash_file(path: Path) -> tuple[int, str]:
 
     Raises InputError naming the file where it cannot be read.
     """
-    try:
-        with path.open("rb") as file:
-            digest = hashlib.file_digest(file, "sha256")
-            return file.tell(), digest.hexdigest()
-    except OSError as error:
-        raise _unreadable(path, error) from error
+    with _opened(path) as file:
+        digest = hashlib.file_digest(file, "sha256")
+        return file.tell(), digest.hexdigest()
 
 
 def hash_bytes(data: bytes) -> tuple[int, str]:
@@ -48,5 +62,28 @@ def replace_with(path: Path, data: bytes) -> None:
         staged.unlink(missing_ok=True)
 
 
-def _unreadable(path: Path, error: OSError) -> InputError:
-    return InputError(f"{path}: cannot be read: {error.strerror or error}")
+@contextmanager
+def _opened(path: Path) -> Iterator[BufferedReader]:
+    """The file to read as a whole; InputError where it is no regular one, or changes meanwhile.
+
+    Opened without waiting: a pipe without a writer would keep its reader for ever.
+    """
+    try:
+        with open(path, "rb", opener=_open_at_once) as file:
+            before = os.fstat(file.fileno())
+            if not stat.S_ISREG(before.st_mode):
+                raise InputError(f"{path}: cannot be read: not a regular file")
+            yield file
+            after = os.fstat(file.fileno())
+    except (OSError, ValueError) as error:  # ValueError: a NUL in the path
+        raise InputError(f"{path}: cannot be read: {_reason(error)}") from error
+    if (before.st_size, before.st_mtime_ns) != (after.st_size, after.st_mtime_ns):
+        raise InputError(f"{path}: the file was changed while it was read; run the command again")
+
+
+def _open_at_once(path: str, flags: int) -> int:
+    return os.open(path, flags | os.O_NONBLOCK)
+
+
+def _reason(error: OSError | ValueError) -> str:
+    return getattr(error, "strerror", None) or str(error)

@@ -18,7 +18,7 @@ from spanbench_pipeline.corpora.legalbench_benchmark import BenchmarkTest
 from spanbench_pipeline.corpora.legalbench_copy import CopyRecord
 from spanbench_pipeline.corpora.source import SourceFile
 from spanbench_pipeline.corpora.strict_json import decode
-from spanbench_pipeline.errors import InputError
+from spanbench_pipeline.errors import InputError, refuse_all
 from spanbench_pipeline.evalset import Document, Query
 from spanbench_pipeline.experiment import Experiment, nearest
 from spanbench_pipeline.project import Project
@@ -69,14 +69,23 @@ class LegalBenchSource:
         """Documents and queries, each snippet equal to its answer; see ``source.Source``."""
         record = legalbench_copy.read_record(self.folder)
         tests = self._tests(record)
-        texts = {
-            path.removeprefix("corpus/"): decode(self._bytes(record, path), path)
-            for path in self._documents(record, tests)
-        }
+        texts = self._texts(record, self._documents(record, tests))
         for test in tests:
             legalbench_benchmark.check(test, texts)
         documents = [_document(path, text) for path, text in texts.items()]
         return documents, [legalbench_benchmark.query(test) for test in tests]
+
+    def _texts(self, record: CopyRecord, paths: Iterable[str]) -> dict[str, str]:
+        """Canonical path -> text; InputError naming every file that is no text."""
+        texts: dict[str, str] = {}
+        problems: list[str] = []
+        for path in paths:
+            try:
+                texts[path.removeprefix("corpus/")] = decode(self._bytes(record, path), path)
+            except InputError as error:
+                problems.append(str(error))
+        refuse_all(problems, str(self.folder))
+        return texts
 
     def _tests(self, record: CopyRecord) -> list[BenchmarkTest]:
         found: list[BenchmarkTest] = []

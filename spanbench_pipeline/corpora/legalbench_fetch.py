@@ -198,7 +198,7 @@ def _root(paths: Iterable[str], where: str) -> str:
     ends = {p.removesuffix(name) for name in BENCHMARK_FILES for p in present if p.endswith(name)}
     roots = sorted(root for root in ends if root == "" or root.endswith("/"))
     if len(roots) != 1:
-        what = f"{len(roots)} of them: {', '.join(roots)}" if roots else "none is there"
+        what = f"{len(roots)} of them: {', '.join(roots)}" if roots else f"found: {_some(present)}"
         raise InputError(
             f"{where}: not LegalBench-RAG: it must hold benchmarks/cuad.json and its like once, "
             f"beside corpus/; {what}"
@@ -207,6 +207,11 @@ def _root(paths: Iterable[str], where: str) -> str:
         if roots[0] + name not in present:
             raise InputError(f"{where}: {roots[0]}{name} is missing")
     return roots[0]
+
+
+def _some(present: Iterable[str]) -> str:
+    shown = sorted(present)
+    return (", ".join(map(repr, shown[:5])) or "nothing") + (" and others" if shown[5:] else "")
 
 
 def _is_document(inside: str) -> bool:

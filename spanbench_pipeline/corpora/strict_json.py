@@ -12,6 +12,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any, NoReturn
 
+from spanbench_pipeline.corpora import filetypes
 from spanbench_pipeline.errors import InputError
 
 BOM = "\ufeff"
@@ -28,15 +29,24 @@ class Number:
 
 
 def decode(data: bytes, where: str) -> str:
-    """UTF-8 bytes as text, strictly; InputError names the first wrong byte by offset from 0."""
+    """UTF-8 bytes as text, strictly.
+
+    Raises InputError for bytes that are not UTF-8, naming the first wrong one by offset from 0, and
+    for those that are no text all the same, such as UTF-16 without a mark; either says what the
+    file seems to be.
+    """
     try:
-        return data.decode("utf-8")
+        text = data.decode("utf-8")
     except UnicodeDecodeError as error:
         line = data.count(b"\n", 0, error.start) + 1
         raise InputError(
             f"{where}: not UTF-8: byte {error.start} (0x{data[error.start]:02x}, line {line}) "
-            f"cannot be decoded ({error.reason}). Save the file as UTF-8."
+            f"cannot be decoded ({error.reason}). "
+            + (filetypes.seems(data) or "Save the file as UTF-8.")
         ) from error
+    if why := filetypes.why_no_text(data):
+        raise InputError(f"{where}: {why}")
+    return text
 
 
 def parse(text: str, where: str) -> Any:

@@ -193,9 +193,9 @@ def _scope(experiment: Experiment, inputs: ReportInputs, baseline: str) -> list[
 
 
 def _notes(inputs: ReportInputs) -> Iterator[Block]:
-    """What a reader must know about the files, such as that a member is not the official one."""
-    for row in rows_of(inputs.source_files, role="member"):
-        if row["note"]:
+    """What a reader must know about the files, such as which pages of a document have no text."""
+    for row in inputs.source_files.to_pylist():
+        if row["note"] and row["role"] != "archive":
             yield paragraph(f"{row['file']}: {row['note']}")
 
 

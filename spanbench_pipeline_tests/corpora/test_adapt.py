@@ -9,11 +9,13 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from spanbench_pipeline import experiment as experiments
+from spanbench_pipeline.commands import adapt as command
 from spanbench_pipeline.corpora import adapt as adapting
 from spanbench_pipeline.corpora import source
 from spanbench_pipeline.errors import InputError
 from spanbench_pipeline_tests.corpora import builders
 from spanbench_pipeline_tests.corpora.builders import Corpus
+from spanbench_pipeline_tests.corpora.pdfs import pdf
 
 FILTERED = "clause, unfiltered + filters"
 SAMPLE = experiments.load(builders.ROOT / "data" / "experiments" / "sample.toml")
@@ -70,6 +72,16 @@ def test_without_metadata_nothing_filters_by_it(
     found = experiments.load(adapt(corpus, tmp_path / "home"))
     assert FILTERED in [c.name for c in SAMPLE.configurations]
     assert found.configurations == tuple(c for c in SAMPLE.configurations if c.name != FILTERED)
+
+
+def test_what_a_document_lacks_is_printed(corpus: Corpus, tmp_path: Path) -> None:
+    def said() -> str:
+        project = builders.project(tmp_path / "home")
+        return command.adapt(project, corpus.documents, corpus.queries, None, "mine")
+
+    assert "note" not in said()
+    corpus.document("p.pdf", pdf("One.", ""))
+    assert "note: document 'p': page 2: no text" in said()
 
 
 def test_relative_paths_become_absolute(

@@ -87,6 +87,48 @@ def test_a_damaged_byte(tmp_path: Path) -> None:
     assert "damaged" in refused(tmp_path / "a.zip", tmp_path)
 
 
+@pytest.mark.parametrize("last", [b"\xb5\0\0\0", b"\xff\xff\xff\x7f", b"\xff\xff\xff\xff"])
+def test_an_offset_that_no_file_has_is_damage_of_the_named_archive(
+    tmp_path: Path, last: bytes
+) -> None:
+    data = bytearray(builders.zipped(tmp_path / "a.zip", CUADv1_json=b"{}" * 90).read_bytes())
+    at = data.rindex(b"PK\x05\x06") + 16  # where the central directory is said to begin
+    data[at : at + 4] = last
+    (tmp_path / "a.zip").write_bytes(data)
+    assert "damaged" in refused(tmp_path / "a.zip", tmp_path)
+
+
+def test_a_damaged_member_is_named(tmp_path: Path) -> None:
+    data = bytearray(builders.zipped(tmp_path / "a.zip", CUADv1_json=b"{}" * 90).read_bytes())
+    at = data.index(b"PK\x01\x02") + 42  # where the member's own header is said to be
+    data[at : at + 4] = b"\xff\xff\xff\x7f"
+    (tmp_path / "a.zip").write_bytes(data)
+    message = refused(tmp_path / "a.zip", tmp_path)
+    assert "damaged" in message
+    assert "member CUADv1.json" in message
+
+
+@pytest.mark.parametrize(
+    ("members", "found"),
+    [
+        (["data/CUADv1.json", "x.txt"], "'data/CUADv1.json'."),
+        (["cuadv1.JSON"], "'cuadv1.JSON'."),
+        (["a.txt"], "'a.txt'."),
+        ([f"{n}.txt" for n in range(7)], "'0.txt', '1.txt', '2.txt', '3.txt', '4.txt' and others"),
+        ([], "nothing"),
+    ],
+)
+def test_what_is_there_in_place_of_the_member_is_named(
+    tmp_path: Path, members: list[str], found: str
+) -> None:
+    with zipfile.ZipFile(tmp_path / "a.zip", "w") as made:
+        for name in members:
+            made.writestr(name, b"{}")
+    message = refused(tmp_path / "a.zip", tmp_path)
+    assert "no member CUADv1.json" in message
+    assert f"Found: {found}" in message
+
+
 def resized(path: Path, claimed: int, crc: int | None = None) -> Path:
     """The archive with another uncompressed size claimed in both its headers."""
     data = bytearray(path.read_bytes())

@@ -249,6 +249,16 @@ BAD: list[tuple[str, Any, list[str]]] = [
         ["question 'T__Governing Law' is given 2 times"],
     ),
     (
+        "NUL in the text",
+        lambda d: entry_of(d).update(context="ab\0" + entry_of(d)["context"]),
+        ["contract 'T'", "character 2 is NUL"],
+    ),
+    (
+        "half a character",
+        lambda d: entry_of(d).update(context="ab\ud83d" + entry_of(d)["context"]),
+        ["contract 'T'", "character 2 is U+D83D"],
+    ),
+    (
         "two paragraphs",
         lambda d: d["data"][0]["paragraphs"].append(entry_of(d)),
         ["contract 'T'", "2 paragraphs"],

@@ -1,22 +1,23 @@
 from __future__ import annotations
 
+import hashlib
 import json
+import os
 import re
-from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
-import fpdf
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from spanbench_pipeline import evalset
-from spanbench_pipeline.corpora import directory, manifest, queryfile, source
+from spanbench_pipeline.corpora import directory, files, manifest, queryfile, source
 from spanbench_pipeline.errors import InputError
 from spanbench_pipeline.evalset import EvalSet
 from spanbench_pipeline_tests.corpora import builders
 from spanbench_pipeline_tests.corpora.builders import Corpus
+from spanbench_pipeline_tests.corpora.pdfs import filled, pdf
 
 LAW = "Preamble.\nGoverning Law: Delaware\nTerm: one year.\n"
 ASK = {"query": "Which law?", "doc_id": "a", "gold_texts": ["Governing Law: Delaware"]}
@@ -218,19 +219,6 @@ def test_a_value_is_its_json_text_in_metadata_and_filters(
 # PDF
 
 
-def pdf(*pages: str, saved: int = 2024, **encryption: str) -> bytes:
-    made = fpdf.FPDF()
-    made.set_creation_date(datetime(saved, 1, 1, tzinfo=UTC))
-    if encryption:
-        made.set_encryption(**encryption)
-    for text in pages:
-        made.add_page()
-        if text:
-            made.set_font("helvetica", size=12)
-            made.multi_cell(0, 10, text)
-    return bytes(made.output())
-
-
 def test_a_pdf_is_its_pages_joined_by_one_newline(corpus: Corpus) -> None:
     import pypdf
 
@@ -323,6 +311,100 @@ def test_a_link_to_nothing(corpus: Corpus) -> None:
     refused(corpus, "b.txt", "a link to one that is not there")
 
 
+@pytest.mark.parametrize("name", ["b.txt", "b.pdf", "b.MD"])
+def test_a_pipe_is_refused_and_not_waited_for(corpus: Corpus, name: str) -> None:
+    os.mkfifo(corpus.documents / name)
+    refused_now(corpus, name, "a pipe, socket or device")
+
+
+def test_a_link_to_a_device(corpus: Corpus) -> None:
+    (corpus.documents / "b.txt").symlink_to("/dev/zero")
+    refused_now(corpus, "b.txt", "a pipe, socket or device")
+
+
+def test_a_link_to_itself(corpus: Corpus) -> None:
+    (corpus.documents / "b.txt").symlink_to("b.txt")
+    refused_now(corpus, "b.txt", "cannot be read")
+
+
+@pytest.mark.parametrize("which", ["queries", "metadata", "manifest"])
+def test_a_pipe_in_place_of_another_file(corpus: Corpus, which: str) -> None:
+    os.mkfifo(corpus.folder / "pipe")
+    refused_now(corpus, "pipe", "not a regular file", **{which: str(corpus.folder / "pipe")})
+
+
+def refused_now(corpus: Corpus, *parts: str, **settings: Any) -> None:
+    """Refused as ``refused`` says, without reading the files: they may be pipes."""
+    with pytest.raises(InputError) as caught:
+        load(corpus, **settings)
+    for part in parts:
+        assert part in str(caught.value)
+
+
+def test_a_file_in_place_of_the_folder(corpus: Corpus) -> None:
+    refused(corpus, "queries.jsonl", "cannot be read", documents=str(corpus.queries))
+
+
+@pytest.mark.parametrize("path", ["/x\0y", "/" + "x" * 300, "/" + "x/" * 5000])
+@pytest.mark.parametrize("which", ["documents", "queries", "metadata", "manifest"])
+def test_a_path_that_no_file_can_have(corpus: Corpus, which: str, path: str) -> None:
+    refused(corpus, "cannot be read", **{which: path})
+
+
+def test_a_home_folder_that_nobody_has(corpus: Corpus) -> None:
+    refused(
+        corpus, "own.toml", "documents", "~nobody_of_that_name", documents="~nobody_of_that_name"
+    )
+
+
+@pytest.mark.parametrize("name", ["b\n.txt", "b\r.txt", "\x1b[31m.txt", "b\x7f.txt", "b\u2028.txt"])
+def test_a_name_that_breaks_lines(corpus: Corpus, name: str) -> None:
+    refused(corpus.document(name, "text"), repr(name)[1:-1], "line break or control character")
+
+
+def test_names_that_differ_in_case_alone_are_two_documents(corpus: Corpus) -> None:
+    corpus.document("A.TXT", "Upper.").document("B.PDF", pdf("Page."))
+    assert load(corpus).documents["text"].to_pylist() == ["Upper.", "Page.", LAW]
+
+
+def test_a_file_that_changes_while_it_is_read(
+    corpus: Corpus, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    path = corpus.documents / "a.txt"
+    digest = hashlib.file_digest
+
+    def grow(file: Any, name: str) -> Any:
+        path.write_text("Another text.")
+        return digest(file, name)
+
+    monkeypatch.setattr(hashlib, "file_digest", grow)
+    with pytest.raises(InputError, match=r"a\.txt: the file was changed while it was read"):
+        files.hash_file(path)
+
+
+def test_every_bad_document_is_named_at_once(corpus: Corpus) -> None:
+    corpus.document("b.txt", b"\xff\xfe").document("c.docx", "x").document("d.pdf", b"").document(
+        "a.md", "twice"
+    )
+    (corpus.documents / "e").mkdir()
+    names = [
+        "b.txt: not UTF-8",
+        "c.docx: not a document",
+        "d.pdf: the file is empty",
+        "e: a folder",
+    ]
+    refused(corpus, "documents: 5 problems", "'a.md' and 'a.txt' would both be", *names)
+
+
+def test_of_many_bad_documents_twenty_are_named_and_the_others_counted(corpus: Corpus) -> None:
+    for number in range(25):
+        corpus.document(f"d{number:02}.txt", b"\0")
+    refused(corpus, "25 problems", "d00.txt", "d19.txt", "5 more")
+    with pytest.raises(InputError) as caught:
+        load(corpus)
+    assert "d20.txt" not in str(caught.value)
+
+
 def test_a_name_that_is_not_utf8(corpus: Corpus) -> None:
     name = b"caf\xe9.txt"
     (Path(str(corpus.documents)) / name.decode("utf-8", "surrogateescape")).write_text("x")
@@ -354,6 +436,9 @@ def test_what_is_not_there_is_named(corpus: Corpus, absent: str) -> None:
     [
         (b"", ["b.txt", "empty (0 bytes)"]),
         (b" \t\r\n\xc2\xa0\x0c", ["b.txt", "no text but white space"]),
+        ("\u200b\u00ad\u2060\u200e\u3164\x01\n".encode(), ["b.txt", "no text but white space"]),
+        ("One.\n".encode("utf-16-le"), ["b.txt", "UTF-16", "without a byte order mark"]),
+        (pdf("One."), ["b.txt", "a PDF", ".pdf"]),
         (b"\xef\xbb\xbf\n", ["b.txt", "no text but white space"]),
         (b"one\ntw\xe9 three", ["b.txt", "not UTF-8", "byte 6 (0xe9, line 2)"]),
         ("text".encode("utf-16"), ["b.txt", "not UTF-8", "byte 0 (0xff"]),
@@ -523,6 +608,7 @@ def test_a_doc_id_in_other_code_points_than_the_files_name(corpus: Corpus) -> No
         ("[]", ["must be an object {doc_id: {field: value}}, not an array"]),
         ('{"a": 7}', ["document 'a'", "must be an object of field and value, not a number"]),
         ('{"b": {}}', ["unknown doc_id 'b'"]),
+        ('{"a": {"x\\ud800": "y"}}', ["half of a surrogate pair"]),
         ('{"a": {"x": null}}', ["document 'a'", "metadata field 'x' is null"]),
         ('{"a": {"x": [1]}}', ["document 'a'", "metadata field 'x' is an array"]),
         ('{"a": {"x": {}}}', ["document 'a'", "metadata field 'x' is an object"]),
@@ -606,6 +692,61 @@ def test_an_added_or_removed_document_is_refused(recorded: Corpus) -> None:
     (recorded.documents / "b.pdf").unlink()
     with pytest.raises(InputError, match=r"'b' is recorded, but its file is gone.*adapt"):
         checked(recorded)
+
+
+def test_every_document_that_differs_is_named_at_once(recorded: Corpus) -> None:
+    recorded.document("a.txt", "Another.").document("c.txt", "New.")
+    (recorded.documents / "b.pdf").unlink()
+    with pytest.raises(InputError) as caught:
+        checked(recorded)
+    for part in ("3 problems", "'a' extracts to another", "'b' is recorded", "'c' was added"):
+        assert part in str(caught.value)
+
+
+def test_a_form_registered_before_its_values_were_read_is_refused_and_keeps_its_offsets(
+    recorded: Corpus,
+) -> None:
+    recorded.document("b.pdf", filled(b"<< /FT /Tx /T (law) /V (Oregon) >>"))
+    entries = directory.DirectorySource(recorded.documents, recorded.queries).extracted()[1]
+    assert entries["b"]["extractor"].endswith(" + form values")
+    entries["b"]["extractor"] = entries["b"]["extractor"].removesuffix(" + form values")
+    entries["b"]["text_sha256"] = builders.sha256(b"Page one.")
+    (recorded.folder / "m.json").write_bytes(manifest.to_bytes(entries))
+    with pytest.raises(InputError, match=r"'b' .*form values.* offsets hold.*spanbench adapt"):
+        checked(recorded)
+
+
+@pytest.fixture
+def partly(corpus: Corpus) -> Corpus:
+    """A corpus with notes in its manifest: ``p`` has pages without text, ``h`` is HTML."""
+    corpus.document("p.pdf", pdf("One.", "", "")).document("h.md", "<!DOCTYPE html>\ufffd")
+    entries = directory.DirectorySource(corpus.documents, corpus.queries).extracted()[1]
+    (corpus.folder / "m.json").write_bytes(manifest.to_bytes(entries))
+    return corpus
+
+
+def test_what_a_document_lacks_is_in_the_manifest_and_among_the_files(partly: Corpus) -> None:
+    noted = manifest.notes(partly.folder / "m.json")
+    assert list(noted) == ["h", "p"]
+    assert noted["p"][0].startswith("pages 2-3: no text")
+    assert "HTML" in noted["h"][0]
+    assert "U+FFFD on line 1" in noted["h"][1]
+    assert checked(partly).documents.num_rows == 3
+    experiment = builders.experiment(partly.settings(manifest=str(partly.folder / "m.json")))
+    rows = source.open_source(experiment, builders.project(partly.folder)).files()
+    assert {row.file: row.note for row in rows if row.note} == {
+        "h.md": "; ".join(noted["h"]),
+        "p.pdf": noted["p"][0],
+    }
+
+
+def test_a_gold_text_that_is_not_there_tells_what_the_document_lacks(partly: Corpus) -> None:
+    partly.lines(ASK | {"doc_id": "p"})
+    refused(partly, "is not in document 'p'", "Of document 'p': pages 2-3: no text")
+    partly.lines(ASK | {"gold_texts": ["nowhere"]})
+    with pytest.raises(InputError) as caught:
+        load(partly)
+    assert "pages" not in str(caught.value)
 
 
 @pytest.mark.parametrize("data", [b"", b"[]", b'{"a": 7}', b'{"a": {"n_chars": 1}}'])

@@ -10,6 +10,7 @@ from hypothesis import strategies as st
 
 from spanbench_pipeline import evalset
 from spanbench_pipeline import experiment as experiments
+from spanbench_pipeline.codepoints import is_blank
 from spanbench_pipeline.corpora import adapt as adapting
 from spanbench_pipeline.corpora import export, fetch, source
 from spanbench_pipeline.errors import InputError
@@ -40,10 +41,13 @@ def assert_same(found: EvalSet, expected: EvalSet) -> None:
     assert found.documents["title"] == expected.documents["doc_id"]
 
 
-NAMES = st.text(st.characters(codec="utf-8", exclude_characters="/\0"), min_size=1, max_size=8)
-TEXTS = st.text(st.characters(codec="utf-8"), min_size=1, max_size=40).filter(
-    lambda text: text.replace("\ufeff", "").strip()
+UNFIT = ["Cc", "Cs", "Zl", "Zp"]
+NAMES = st.text(
+    st.characters(exclude_categories=UNFIT, exclude_characters="/"), min_size=1, max_size=8
 )
+TEXTS = st.text(
+    st.characters(codec="utf-8", exclude_characters="\0"), min_size=1, max_size=40
+).filter(lambda text: not is_blank(text) and "\x1b$" not in text)
 LABELS = st.text(st.characters(codec="utf-8"), min_size=1, max_size=8).filter(str.strip)
 FIELDS = st.sampled_from(["version", "\u00e9tat", "a b"])
 

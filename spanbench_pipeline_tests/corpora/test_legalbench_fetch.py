@@ -155,6 +155,7 @@ def without(*names: str) -> dict[str, bytes]:
     [
         ({}, "not LegalBench-RAG"),
         ({"a.txt": b"x"}, "not LegalBench-RAG"),
+        ({"benchmarks/a.txt": b"x"}, "found: 'benchmarks/a.txt'"),
         (without("benchmarks/maud.json"), "benchmarks/maud.json is missing"),
         (without("corpus/maud/plain.txt"), "no documents: corpus/maud/*.txt"),
         (SMALL | {"x/" + name: data for name, data in SMALL.items()}, "2 of them: , x/"),
@@ -165,7 +166,16 @@ def without(*names: str) -> dict[str, bytes]:
         (SMALL | {"corpus/cuad/a%00b.txt": b"x"}, "'corpus/cuad/a%00b.txt' cannot be"),
         (SMALL | {"corpus/cuad/plain.txt": b"The term\xff"}, "corpus/cuad/plain.txt: not UTF-8"),
         (SMALL | {"corpus/cuad/plain.txt": b"Other text"}, "benchmarks/cuad.json, test 1"),
+        (
+            SMALL | {"corpus/cuad/plain.txt": b"The term\0"},
+            "corpus/cuad/plain.txt: no text: byte 8",
+        ),
+        (
+            SMALL | {"corpus/cuad/plain.txt": b"\xff", "corpus/maud/plain.txt": b"\xff"},
+            "corpus/maud/plain.txt: not UTF-8",
+        ),
         (SMALL | {"corpus/cuad/blank.txt": b" \n"}, "no text but white space"),
+        (SMALL | {"corpus/cuad/blank.txt": b"\xe2\x80\x8b"}, "no text but white space"),
         (SMALL | {"benchmarks/cuad.json": b"{}"}, "key 'tests' is missing"),
     ],
 )

@@ -200,10 +200,22 @@ def tables_text(inputs: ReportInputs) -> list[str]:
 
 def test_the_scope_says_what_a_reader_must_know_of_the_files() -> None:
     inputs = tiny.inputs()
-    notes = [r["note"] for r in inputs.source_files.to_pylist() if r["role"] == "member"]
-    assert any(notes)
+    (member,) = [r for r in inputs.source_files.to_pylist() if r["role"] == "member"]
+    others = [
+        {"corpus": "tiny", "n_bytes": 1, "sha256": "e" * 64, "role": role, "file": file}
+        | {"note": note}
+        for role, file, note in (
+            ("archive", "b.zip", "https://example.org/b.zip"),
+            ("document", "a.pdf", "page 2: no text"),
+            ("document", "b.pdf", None),
+        )
+    ]
+    inputs = replace(inputs, source_files=tables.from_rows("source_files", [member, *others]))
     shown = html.render(client(tiny.EXPERIMENT, inputs, "halves"))
-    assert all(html.escape(note) in shown for note in notes if note)
+    for part in (html.escape(member["note"]), "a.pdf: page 2: no text"):
+        assert part in shown
+    for part in ("b.pdf", "example.org"):
+        assert part not in shown
 
 
 def numbers(text: str) -> set[str]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import inspect
 import json
 import pkgutil
 import re
@@ -16,6 +17,7 @@ import pytest
 
 from spanbench_pipeline import chunkers, experiment, tables
 from spanbench_pipeline.chunkers import naive
+from spanbench_pipeline.corpora import pdf, pdf_forms
 from spanbench_pipeline.corpora.directory import DirectorySource
 from spanbench_pipeline.errors import InputError
 from spanbench_pipeline.evalset import Document, EvalSet, GoldSpan, Query, assemble
@@ -30,6 +32,7 @@ from spanbench_pipeline.measures.headroom import COSTS, costs, headroom
 from spanbench_pipeline.measures.retrieval import query_metrics
 from spanbench_pipeline.measures.stages import STAGES, lost_stages
 from spanbench_pipeline.reports import explain
+from spanbench_pipeline_tests.corpora import pdfs
 
 ROOT = Path(__file__).resolve().parents[2]
 METRICS = (ROOT / "docs" / "metrics.md").read_text(encoding="utf-8")
@@ -425,6 +428,11 @@ PROBLEMS: dict[str, Callable[[], Case]] = {
     "would both be document": lambda: case(d__md=b"x"),
     "the file is empty (0 bytes)": lambda: case(e__txt=b""),
     "no text but white space": lambda: case(e__txt=b" \n"),
+    "It seems to be": lambda: case(e__txt="Law.".encode("utf-16-le")),
+    "is NUL, which no text holds": lambda: case(e__txt=b"the law\0"),
+    "half of a UTF-16 surrogate pair": lambda: case(e__pdf=pdfs.mapped("\ud83d")),
+    "cannot be read as PDF": lambda: case(e__pdf=b"the law"),
+    "a line break or control character": lambda: ({"d.txt": b"law is", "e\n.txt": b"law"}, ""),
     "a PDF with a password": lambda: case(e__pdf=locked_pdf()),
     "not UTF-8": lambda: case(e__txt=b"caf\xe9"),
     "not valid JSON": lambda: case("{"),
@@ -459,6 +467,12 @@ def test_messages_are_those_of_the_page(message: str, tmp_path: Path) -> None:
     source = DirectorySource(tmp_path / "documents", queries, max_documents=3)
     with pytest.raises(InputError, match=re.escape(message)):
         assemble("own", *source.read())
+
+
+def test_the_notes_on_a_pdf_are_those_of_the_page() -> None:
+    notes = [row[0].strip("`") for row in rows_below(OWN, "note (in part)")]
+    said = inspect.getsource(pdf) + inspect.getsource(pdf_forms)
+    assert [note for note in notes if note not in said] == []
 
 
 def test_the_formats_and_what_needs_chunks_are_those_of_the_page() -> None:

@@ -1,0 +1,180 @@
+"""From a PDF to its text: its pages, then the values of its form, and what of it cannot be read."""
+
+from __future__ import annotations
+
+import io
+import logging
+import re
+from collections import defaultdict
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass
+from itertools import groupby
+from typing import TYPE_CHECKING, Any
+
+from spanbench_pipeline.codepoints import NO_CHARACTER, is_blank, join_surrogates
+from spanbench_pipeline.corpora import filetypes
+from spanbench_pipeline.corpora import pdf_forms as forms
+from spanbench_pipeline.errors import InputError
+
+if TYPE_CHECKING:
+    from pypdf import PageObject, PdfReader
+
+MEND = "print the PDF to a new PDF and run OCR on it"
+NO_TEXT = "no text: a scan, which needs OCR, or empty pages"
+NO_MAP = (
+    "text in a font without a map to Unicode, so that glyph numbers stand in place of its letters: "
+    f"{MEND}"
+)
+NO_CHARACTERS = (
+    "characters that no text holds, such as NUL, where a font's map to Unicode is wrong or absent: "
+    f"{MEND}"
+)
+ANNOTATIONS = "typed onto the page as annotations, which are not read: print the PDF to a new PDF"
+NOT_EXAMINED = "damaged fonts or annotations: whether all of the text was read is not known"
+CHARSETS = ("UCS2", "UTF16", "GB-EUC", "GBpc-EUC", "GBK", "ETen", "90ms-RKSJ")
+"""Parts of the names of predefined encodings from which pypdf knows the characters."""
+GLYPH_NUMBER = re.compile(r"/(g|c|cid|glyph|index)[_#]?\d+", re.IGNORECASE)
+"""A glyph's name that is a number and names no character."""
+
+
+@dataclass(frozen=True)
+class PdfText:
+    """A PDF's text with ``n_values`` lines of form values at its end; ``notes``: see ``read``."""
+
+    text: str
+    n_values: int
+    notes: tuple[str, ...]
+
+
+def read(data: bytes, where: str) -> PdfText:
+    """Return a PDF's text: its pages joined by one newline, then its form's values, one a line.
+
+    ``notes`` say which pages cannot be read as a person reads them, and why, one sentence each.
+    Raises InputError, opening with ``where``, for a PDF that is damaged or locked, and for half a
+    surrogate pair, naming its page.
+    """
+    # What pypdf makes of a damaged file is said once, by the error below.
+    logging.getLogger("pypdf").setLevel(logging.CRITICAL)
+    with _damage(where, data):
+        reader = _opened(data, where)
+        pages = []
+        faults = defaultdict[str, list[int]](list)
+        for number, page in enumerate(reader.pages, 1):
+            text = _joined(page.extract_text(), f"{where}, page {number}")
+            pages.append(text)
+            for fault in _faults(page, text):
+                faults[fault].append(number)
+    notes = [f"{_numbers(found)}: {fault}" for fault, found in sorted(faults.items())]
+    form = forms.read(reader, where)
+    notes += form.notes
+    return PdfText("\n".join([*pages, *form.lines]), len(form.lines), tuple(notes))
+
+
+@contextmanager
+def _damage(where: str, data: bytes) -> Iterator[None]:
+    """What is raised inside becomes an InputError: a damaged PDF makes pypdf raise almost anything.
+
+    What is no PDF at all is told as what it seems to be.
+    """
+    try:
+        yield
+    except InputError:
+        raise
+    except Exception as error:
+        seems = "" if data.startswith(b"%PDF-") else filetypes.seems(data)
+        hint = f". {seems}" if seems else ""
+        raise InputError(
+            f"{where}: cannot be read as PDF: {str(error) or type(error).__name__}{hint}"
+        ) from error
+
+
+def _opened(data: bytes, where: str) -> PdfReader:
+    """The reader of the file, unlocked where it opens without a password."""
+    import pypdf
+    from pypdf import PasswordType
+
+    reader = pypdf.PdfReader(io.BytesIO(data))
+    # Many PDFs carry only an owner's password: they open for everyone, with the empty one.
+    if reader.is_encrypted and reader.decrypt("") is PasswordType.NOT_DECRYPTED:
+        raise InputError(f"{where}: a PDF with a password. Save a copy without one.")
+    return reader
+
+
+def _joined(text: str, where: str) -> str:
+    try:
+        return join_surrogates(text, where)
+    except InputError as error:
+        raise InputError(f"{error}. A font's map to Unicode is wrong: {MEND}") from error
+
+
+def _faults(page: PageObject, text: str) -> Iterator[str]:
+    """What of a page with this text a person reads and spanbench does not."""
+    if is_blank(text):
+        yield NO_TEXT
+    if NO_CHARACTER.search(text):
+        yield NO_CHARACTERS
+    try:
+        fonts = list(_fonts(page.get("/Resources"), set()))
+        unmapped = any(map(_unmapped, fonts)) and _shows_unmapped(page)
+        written = any(_is_written(annotation) for annotation in page.get("/Annots") or ())
+    except Exception:  # as for the whole file; the text was read, so that is no reason to refuse it
+        yield NOT_EXAMINED
+        return
+    if unmapped:
+        yield NO_MAP
+    if written:
+        yield ANNOTATIONS
+
+
+def _fonts(resources: Any, seen: set[int]) -> Iterator[Mapping[str, Any]]:
+    """The fonts of a page's resources and of the forms (XObjects) that it draws."""
+    found = resources.get_object() if resources else None
+    if not found or id(found) in seen:
+        return
+    seen.add(id(found))
+    for font in (found.get("/Font") or {}).values():
+        yield font.get_object()
+    for drawn in (found.get("/XObject") or {}).values():
+        yield from _fonts(drawn.get_object().get("/Resources"), seen)
+
+
+def _unmapped(font: Mapping[str, Any] | None) -> bool:
+    """Whether pypdf can know a font's glyphs by their numbers alone."""
+    if not font or "/ToUnicode" in font:
+        return False
+    encoding = font.get("/Encoding")
+    encoding = encoding.get_object() if encoding else None
+    if font.get("/Subtype") == "/Type0":
+        named = isinstance(encoding, str) and any(part in encoding for part in CHARSETS)
+        return not named
+    if not isinstance(encoding, Mapping):
+        return False
+    names = encoding.get("/Differences") or ()
+    return any(isinstance(name, str) and GLYPH_NUMBER.fullmatch(name) for name in names)
+
+
+def _shows_unmapped(page: PageObject) -> bool:
+    """Whether any text of the page is in such a font, rather than only within its reach."""
+    found = []
+
+    def visit(text: str, _cm: Any, _tm: Any, font: Mapping[str, Any] | None, _size: Any) -> None:
+        found.append(_unmapped(font) and bool(text.strip()))
+
+    page.extract_text(visitor_text=visit)
+    return any(found)
+
+
+def _is_written(annotation: Any) -> bool:
+    """Whether an annotation is text that somebody typed onto the page."""
+    found = annotation.get_object()
+    return found.get("/Subtype") == "/FreeText" and not is_blank(str(found.get("/Contents", "")))
+
+
+def _numbers(pages: list[int]) -> str:
+    """``page 3`` or ``pages 2-4, 9``."""
+    parts: list[str] = []
+    for _, group in groupby(enumerate(pages), key=lambda pair: pair[1] - pair[0]):
+        run = [number for _, number in group]
+        parts.append(str(run[0]) if len(run) == 1 else f"{run[0]}-{run[-1]}")
+    return ("page " if len(pages) == 1 else "pages ") + ", ".join(parts)
