@@ -105,13 +105,11 @@ class Configuration:
     alpha: float = 0.2
     routing: int = 0
     routing_alpha: float = 0.3
-    key: names.Key = field(default=names.Key(""), compare=False, repr=False)
-    """What the experiment calls it in keys; no setting, and nothing that two could differ in."""
 
     @property
     def slug(self) -> str:
         """The name as asset keys, tags and file names use it; no other of its experiment has it."""
-        return self.key or slug(self.name)
+        return self.name.key if isinstance(self.name, names.Name) else slug(self.name)
 
     @property
     def fusion_used(self) -> tuple[str, float] | None:
@@ -324,8 +322,8 @@ class _Reader(toml.Reader):
             self.usable_name(where, name, seen)
             settings = {k: v for k, v in entry.items() if k != "name"}
             found.append(self.configuration(where, name, settings, encoders, rerankers, chunkers))
-        keys = names.keys(c.name for c in found)
-        return tuple(replace(c, key=keys[c.name]) for c in found)
+        named = names.with_keys(c.name for c in found)
+        return tuple(replace(c, name=named[c.name]) for c in found)
 
     def configuration(
         self,

@@ -11,7 +11,7 @@ import json
 import re
 import unicodedata
 from collections.abc import Collection, Hashable, Iterable, Mapping
-from typing import NewType, TypeVar
+from typing import NewType, Self, TypeVar
 
 SLUG = re.compile(r"[a-z0-9]+(_[a-z0-9]+)*")
 MAX_KEY = 200
@@ -29,6 +29,23 @@ Key = NewType("Key", str)
 Named = TypeVar("Named", bound=Hashable)
 
 
+class Name(str):
+    """A name that knows its key, where that is not its slug; equal to the text that it is."""
+
+    __slots__ = ("key",)
+    key: Key
+
+    def __new__(cls, name: str, key: Key) -> Self:
+        """The name with the key that it has among its kind."""
+        found = super().__new__(cls, name)
+        found.key = key
+        return found
+
+    def __reduce__(self) -> tuple[type[Self], tuple[str, Key]]:
+        """What a copy is made of."""
+        return type(self), (str(self), self.key)
+
+
 def slug(name: str) -> str:
     """``clause + hybrid`` -> ``clause_hybrid``: runs of other characters become one ``_``.
 
@@ -44,6 +61,13 @@ def keys(names: Iterable[str]) -> dict[str, Key]:
     code points. So the order in a file changes no key.
     """
     return told_apart({name: slug(name) for name in names})
+
+
+def with_keys(names: Iterable[str]) -> dict[str, str]:
+    """The names, and those whose key is not their slug as names that know it."""
+    return {
+        name: name if key == slug(name) else Name(name, key) for name, key in keys(names).items()
+    }
 
 
 def told_apart(slugs: Mapping[Named, str]) -> dict[Named, Key]:

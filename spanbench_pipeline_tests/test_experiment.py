@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
+import json
+import pickle
+from dataclasses import asdict, replace
 from pathlib import Path
 
 import pytest
@@ -145,9 +147,14 @@ def test_names_with_one_slug_have_two_keys_and_nothing_else_changes(tmp_path: Pa
     assert [naive.slug, clause.slug, long.slug] == [c.slug for c in alone.configurations]
     assert loud.slug.startswith("naive__")
     assert found.encoder_key("модель").startswith("name__")
-    # The key is no setting: it stands in no parameter that decides what is stale.
+    # The key is no setting: nothing that decides what is stale is told by it.
     assert naive == replace(alone.configurations[0], encoder="модель")
-    assert "key" not in repr(loud)
+    assert loud == replace(naive, name="NAIVE!")
+    assert repr(loud) == repr(replace(naive, name="NAIVE!"))
+    assert asdict(loud) == asdict(naive) | {"name": "NAIVE!"}
+    assert json.dumps(asdict(loud)) == json.dumps(asdict(naive) | {"name": "NAIVE!"})
+    copied = pickle.loads(pickle.dumps(replace(loud, doc_scope=False)))
+    assert (copied.slug, copied.name) == (loud.slug, "NAIVE!")
 
 
 def test_a_configuration_is_found_however_its_letters_are_composed(tmp_path: Path):

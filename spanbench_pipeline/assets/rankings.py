@@ -68,7 +68,7 @@ def _modules(config: Configuration) -> tuple[str, ...]:
 
 def _params(experiment: Experiment, config: Configuration, project: Project) -> dict[str, Any]:
     """What of the configuration decides its ranking."""
-    apart = {"key", "encoder", "fusion", "routing", "routing_alpha", *FUSIONS.values()}
+    apart = {"encoder", "fusion", "routing", "routing_alpha", *FUSIONS.values()}
     params = {name: value for name, value in asdict(config).items() if name not in apart}
     # How the lists came about is an input.
     params |= {"depth": experiment.depth, "fusion": config.fusion_used}

@@ -82,12 +82,11 @@ def lines(config: Configuration, name: str) -> str:
     But for what was tuned, which is always stated.
     """
     kept = {key: value for key, value in settings(config).items() if value is not None}
-    stated = {f.name: f.default for f in fields(Configuration) if f.compare}
-    settings_of = asdict(replace(config, name=name))
+    stated = {f.name: f.default for f in fields(Configuration)}
     given = {
-        key: settings_of[key]
-        for key, default in stated.items()
-        if key in kept or (key not in GRID and settings_of[key] != default)
+        key: value
+        for key, value in asdict(replace(config, name=name)).items()
+        if key in kept or (key not in GRID and value != stated[key])
     }
     return "\n".join(["[[configurations]]", *(f"{k} = {_toml(v)}" for k, v in given.items())])
 

@@ -12,13 +12,12 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from spanbench_pipeline import automation, code_location, operations
-from spanbench_pipeline import experiment as experiments
 from spanbench_pipeline.assets import broken, candidates, embeddings, turn
 from spanbench_pipeline.assets import graph as graphs
 from spanbench_pipeline.assets.candidates import Source
 from spanbench_pipeline.errors import InputError
 from spanbench_pipeline.experiment import ChunkerSettings, Configuration, Encoder, Experiment
-from spanbench_pipeline.names import keys
+from spanbench_pipeline.names import with_keys
 from spanbench_pipeline.project import Project
 
 PARTS = ("a", "b", "a_b", "b_a", "a_b_a", "dense", "unscoped", "filtered", "a_dense", "routed_a")
@@ -42,7 +41,7 @@ def adversarial(draw: st.DrawFn) -> Experiment:
         st.lists(st.sampled_from((*PARTS, "a-b", "A b")), min_size=1, max_size=3, unique=True)
     )
     configured = draw(st.lists(st.sampled_from(CHOSEN), min_size=1, max_size=5, unique=True))
-    called = keys(configured)
+    called = with_keys(configured)
     return Experiment(
         "mine",
         Path("mine.toml"),
@@ -51,14 +50,13 @@ def adversarial(draw: st.DrawFn) -> Experiment:
         {name: ChunkerSettings(name, "clause") for name in chunkers},
         tuple(
             Configuration(
-                name,
+                called[name],
                 draw(st.sampled_from(chunkers)),
                 draw(st.sampled_from(("dense", "bm25", "hybrid"))),
                 doc_scope=draw(st.booleans()),
                 metadata_filters=draw(st.booleans()),
                 encoder=draw(st.sampled_from(encoders)),
                 routing=draw(st.sampled_from((0, 3))),
-                key=called[name],
             )
             for name in configured
         ),
@@ -186,7 +184,7 @@ def test_a_corpus_that_dagster_refuses_is_one_broken_corpus(
     graph = graphs.build(hostile)
     real = code_location.build.definitions
 
-    def refuses(stages, *given, **named):  # noqa: ANN202
+    def refuses(stages, *given, **named):
         if stages[0].corpus == "x":
             raise dg.DagsterInvalidDefinitionError("not such a name")
         return [] if stages[0].corpus else real(stages, *given, **named)
