@@ -83,9 +83,10 @@ def _alone(project: Project, scored: Scored) -> AbstractContextManager[None]:
 
 
 def _score(project: Project, asked: Asked) -> Scored:
-    name = names.tidy(asked.rankings.stem if asked.name is None else asked.name)
-    if problem := names.problem(name):
+    given = asked.rankings.stem if asked.name is None else asked.name
+    if problem := names.problem(given):
         raise InputError(f"score: {problem}; give one with --name")
+    name = names.tidy(given)
     if asked.chunks is not None and asked.chunker is not None:
         raise InputError("score: give --chunks FILE or --chunker NAME, one of the two")
     experiment = find(graphs.build(project), asked.corpus)
