@@ -33,6 +33,7 @@ from spanbench_pipeline.settings import nearest
 log = logging.getLogger("spanbench")
 NIGHTLY_VARIABLE = "SPANBENCH_NIGHTLY"
 TICK_VARIABLE = "SPANBENCH_TICK_SECONDS"
+EVERYTHING_JOB, NIGHTLY_JOB = "run_everything", "nightly_run"
 ALERT_SECONDS, FRESH_SECONDS = 10, 30
 """How often the sensors look, unless the variable says otherwise."""
 TICK_SECONDS = 25.0
@@ -94,9 +95,15 @@ def dense_engine() -> str | None:
     return os.environ.get("SPANBENCH_DENSE_ENGINE")
 
 
+def corpus_job_name(corpus: str) -> str:
+    """``run_<corpus>``; ``run__<corpus>`` where all corpora's job is called that."""
+    plain = f"run_{corpus}"
+    return plain if plain != EVERYTHING_JOB else f"run__{corpus}"
+
+
 def _corpus_job(found: Graph, corpus: str) -> Any:
     return dg.define_asset_job(
-        f"run_{corpus}",
+        corpus_job_name(corpus),
         selection=dg.AssetSelection.assets(*(list(s.key) for s in found.of([corpus]))),
         description=f"Every asset of corpus {corpus}, stale or not, and the warehouse.",
         tags={CORPORA_TAG: corpus},
@@ -105,7 +112,7 @@ def _corpus_job(found: Graph, corpus: str) -> Any:
 
 def _everything(found: Graph) -> Any:
     return dg.define_asset_job(
-        "run_everything",
+        EVERYTHING_JOB,
         selection=dg.AssetSelection.all(),
         description="Every asset of every corpus, stale or not.",
         tags={CORPORA_TAG: ",".join(found.experiments)},
@@ -127,7 +134,7 @@ def nightly_job(where: Project, found: Graph, settings: Operations) -> dg.JobDef
             raise InputError(f"{settings.path}: nightly: no experiment for {corpus!r}{known}")
 
     @dg.job(
-        name="nightly_run",
+        name=NIGHTLY_JOB,
         description="Materializes what is stale in the nightly corpora, wave after wave.",
         tags={CORPORA_TAG: ",".join(corpora)},
         executor_def=dg.in_process_executor,
@@ -158,7 +165,7 @@ def nightly_schedule(settings: Operations, job: dg.JobDefinition) -> dg.Schedule
 
 def _nightly_op(where: Project, corpus: str) -> dg.OpDefinition:
     @dg.op(
-        name=f"nightly_{corpus}",
+        name=f"nightly__{corpus}" if f"nightly_{corpus}" == NIGHTLY_JOB else f"nightly_{corpus}",
         description=f"Materializes what is stale of {corpus}; each wave is a run of its own.",
         out=dg.Out(dg.Nothing),
     )
@@ -317,7 +324,7 @@ def _tell_unusable(where: Project, problems: Mapping[str, str]) -> None:
 def _request(corpus: str, wave: Iterable[Key]) -> dg.RunRequest:
     """A run of a wave; the checks of its assets come with them."""
     return dg.RunRequest(
-        job_name=f"run_{corpus}",
+        job_name=corpus_job_name(corpus),
         asset_selection=[dg.AssetKey(list(key)) for key in wave],
         tags={CORPORA_TAG: corpus},
         run_config={"loggers": {"console": {"config": {"log_level": "WARNING"}}}},

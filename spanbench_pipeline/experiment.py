@@ -8,15 +8,17 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
+from spanbench_pipeline import names
 from spanbench_pipeline import settings as toml
 from spanbench_pipeline.errors import InputError
-from spanbench_pipeline.settings import nearest as nearest  # of this module for its users
+from spanbench_pipeline.names import SLUG as SLUG  # of this module for its users
+from spanbench_pipeline.names import slug as slug
+from spanbench_pipeline.settings import nearest as nearest
 
-SLUG = re.compile(r"[a-z0-9]+(_[a-z0-9]+)*")
 MAX_DEPTH = 10_000
 MAX_RRF_K = 1_000_000
 _LIMITS = {"rrf_k": MAX_RRF_K, "alpha": 1, "routing": MAX_DEPTH, "routing_alpha": 1}
@@ -106,8 +108,8 @@ class Configuration:
 
     @property
     def slug(self) -> str:
-        """The name as asset keys, tags and file names use it."""
-        return slug(self.name)
+        """The name as asset keys, tags and file names use it; no other of its experiment has it."""
+        return self.name.key if isinstance(self.name, names.Name) else slug(self.name)
 
     @property
     def fusion_used(self) -> tuple[str, float] | None:
@@ -155,17 +157,19 @@ class Experiment:
     """Teams (``team:name``) or e-mail addresses that the web UI shows."""
 
     def configuration(self, name: str) -> Configuration:
-        """The configuration of that name; InputError with the nearest name if there is none."""
+        """The configuration of that name, however its letters are composed.
+
+        InputError with the nearest name if there is none.
+        """
         for configuration in self.configurations:
-            if configuration.name == name:
+            if names.tidy(configuration.name) == names.tidy(name):
                 return configuration
-        names = [c.name for c in self.configurations]
-        raise InputError(f"{self.path.name}: no configuration {name!r}{nearest(name, names)}")
+        known = [c.name for c in self.configurations]
+        raise InputError(f"{self.path.name}: no configuration {name!r}{nearest(name, known)}")
 
-
-def slug(name: str) -> str:
-    """``clause + hybrid`` -> ``clause_hybrid``: runs of other characters become one ``_``."""
-    return re.sub(r"[^a-z0-9]+", "_", name.lower()).strip("_")
+    def encoder_key(self, name: str) -> names.Key:
+        """An encoder's name as keys and tags use it."""
+        return names.keys(self.encoders)[name]
 
 
 def fusion_text(config: Configuration) -> str | None:
@@ -220,10 +224,10 @@ class _Reader(toml.Reader):
         rerankers = self.named(data, "rerankers", Reranker, None)
         chunkers = self.named(data, "chunkers", ChunkerSettings, self.chunker)
         configurations = self.configurations(data, encoders, rerankers, chunkers)
-        names = [c.name for c in configurations]
-        baseline = self.value("top level", data, "baseline", str, names[0])
-        if baseline not in names:
-            raise self.error("baseline", f"no configuration {baseline!r}{nearest(baseline, names)}")
+        known = [c.name for c in configurations]
+        baseline = self.value("top level", data, "baseline", str, known[0])
+        if baseline not in known:
+            raise self.error("baseline", f"no configuration {baseline!r}{nearest(baseline, known)}")
         depth = self.value("top level", data, "depth", int, 30)
         if not 1 <= depth <= MAX_DEPTH:
             raise self.error("depth", f"{depth} is not within 1 and {MAX_DEPTH}")
@@ -252,22 +256,24 @@ class _Reader(toml.Reader):
     def named(self, data: Mapping[str, Any], section: str, kind: Any, build: Any) -> dict[str, Any]:
         entries: dict[str, Any] = self.value("top level", data, section, dict, {})
         built: dict[str, Any] = {}
-        slugs: dict[str, str] = {}
+        seen: dict[str, str] = {}
         for name, settings in entries.items():
             where = f"{section}.{name}"
             if not isinstance(settings, dict):
                 raise self.error(where, "must be a table, such as { }")
-            self.unique_slug(where, name, slugs)
+            self.usable_name(where, name, seen)
             built[name] = (build or self.typed)(where, name, settings, kind)
         return built
 
-    def unique_slug(self, where: str, name: str, slugs: dict[str, str]) -> None:
-        short = slug(name)
-        if not SLUG.fullmatch(short):
-            raise self.error(where, f"name {name!r} has no letter or digit")
-        if short in slugs:
-            raise self.error(where, f"{name!r} and {slugs[short]!r} have one short name, {short!r}")
-        slugs[short] = name
+    def usable_name(self, where: str, name: str, seen: dict[str, str]) -> None:
+        """Refuses a name that no table can show, or that looks like one of ``seen``."""
+        if problem := names.problem(name):
+            raise self.error(where, problem)
+        looks = names.seen_as(name)
+        if looks in seen:
+            told = "twice" if name == seen[looks] else f"and {name!r}, which looks the same"
+            raise self.error(where, f"the name {seen[looks]!r} is given {told}; rename one")
+        seen[looks] = name
 
     def typed(self, where: str, name: str, settings: Mapping[str, Any], kind: Any) -> Any:
         """A dataclass from a table: keys known, values of the declared types."""
@@ -306,17 +312,18 @@ class _Reader(toml.Reader):
         if not entries:
             raise self.error("configurations", "at least one is needed")
         found: list[Configuration] = []
-        slugs: dict[str, str] = {}
+        seen: dict[str, str] = {}
         for number, entry in enumerate(entries, 1):
             where = f"configurations, number {number}"
             if not isinstance(entry, dict):
                 raise self.error(where, "must be a table")
             name = self.value(where, entry, "name", str)
             where = f"configuration {name!r}"
-            self.unique_slug(where, name, slugs)
+            self.usable_name(where, name, seen)
             settings = {k: v for k, v in entry.items() if k != "name"}
             found.append(self.configuration(where, name, settings, encoders, rerankers, chunkers))
-        return tuple(found)
+        named = names.with_keys(c.name for c in found)
+        return tuple(replace(c, name=named[c.name]) for c in found)
 
     def configuration(
         self,

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
+import json
+import pickle
+from dataclasses import asdict, replace
 from pathlib import Path
 
 import pytest
@@ -115,7 +117,12 @@ def test_the_first_configuration_is_the_baseline_unless_told(tmp_path: Path):
         ('"some/model"', '"some/model"\nmax_length = 0', ["Mini LM", "max_length", "below 1"]),
         ('model = "some/model"', "", ["exactly one of package and model"]),
         ('model = "some/cross"', "", ["rerankers.cross", "model"]),
-        ('name = "clause"', 'name = "NAIVE!"', ["one short name", "'naive'"]),
+        ('name = "clause"', 'name = "naive"', ["'naive'", "twice"]),
+        ('name = "clause"', 'name = " naive "', ["'naive'", "looks the same"]),
+        ('name = "clause"', 'name = "naive\u200b"', ["'naive'", "looks the same"]),
+        ('name = "clause"', 'name = "a\\nb"', ["configuration", "control character"]),
+        ('name = "clause"', 'name = ""', ["no letter or digit"]),
+        ('name = "clause"', 'name = "clause"\nkey = "x"', ["unknown key 'key'"]),
         ('name = "clause"', 'name = "+"', ["no letter or digit"]),
         ("clause = {}", "clause = 3", ["chunkers.clause", "must be a table"]),
         ("clause = {}", '"Clause" = {}', ["chunkers.Clause", "must match"]),
@@ -129,6 +136,35 @@ def test_what_is_wrong_is_named_with_the_nearest_valid_name(
     message = refused(tmp_path, GOOD.replace(old, new, 1))
     for part in parts:
         assert part in message
+
+
+def test_names_with_one_slug_have_two_keys_and_nothing_else_changes(tmp_path: Path):
+    alone = load(tmp_path, GOOD)
+    assert [c.slug for c in alone.configurations] == ["naive", "clause", "long_hybrid_rerank"]
+    text = GOOD + '[[configurations]]\nname = "NAIVE!"\nchunker = "naive"\n'
+    found = load(tmp_path, text.replace('"Mini LM"', '"модель"'))
+    naive, clause, long, loud = found.configurations
+    assert [naive.slug, clause.slug, long.slug] == [c.slug for c in alone.configurations]
+    assert loud.slug.startswith("naive__")
+    assert found.encoder_key("модель").startswith("name__")
+    # The key is no setting: nothing that decides what is stale is told by it.
+    assert naive == replace(alone.configurations[0], encoder="модель")
+    assert loud == replace(naive, name="NAIVE!")
+    assert repr(loud) == repr(replace(naive, name="NAIVE!"))
+    assert asdict(loud) == asdict(naive) | {"name": "NAIVE!"}
+    assert json.dumps(asdict(loud)) == json.dumps(asdict(naive) | {"name": "NAIVE!"})
+    copied = pickle.loads(pickle.dumps(replace(loud, doc_scope=False)))
+    assert (copied.slug, copied.name) == (loud.slug, "NAIVE!")
+
+
+def test_a_configuration_is_found_however_its_letters_are_composed(tmp_path: Path):
+    found = load(
+        tmp_path,
+        GOOD.replace('name = "clause"', 'name = "café"').replace(
+            'baseline = "clause"', 'baseline = "café"'
+        ),
+    )
+    assert found.configuration("cafe\u0301").name == "café"
 
 
 def test_fusion_and_routing_of_a_file(tmp_path: Path):

@@ -2,31 +2,43 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 
 import dagster as dg
 
+from spanbench_pipeline import names
 from spanbench_pipeline.errors import InputError
-from spanbench_pipeline.experiment import slug
+from spanbench_pipeline.freshness import Key
 
 GROUP = "broken_experiments"
 
 
-def assets(broken: Mapping[str, InputError]) -> list[dg.AssetSpec]:
+def assets(broken: Mapping[str, InputError], taken: Collection[Key] = ()) -> list[dg.AssetSpec]:
     """One asset a broken file, in a group of its own: what is wrong stands in its description.
+
+    ``taken`` are the keys of other assets, since a corpus may have the group's name.
 
     Nothing can materialize it. It is gone when the file has been mended and the code location
     reloaded.
     """
+    named = names.keys(broken)
+    for stem, key in named.items():
+        if (GROUP, key) in taken:
+            named[stem] = names.hashed(key, stem, ())
     return [
         dg.AssetSpec(
-            key=[GROUP, slug(stem) or "unnamed"],
+            key=[GROUP, named[stem]],
             group_name=GROUP,
-            description=f"**Left out, with all its assets:** {error}\n\n"
+            description=f"**Left out, with all its assets:** {_told(error)}\n\n"
             "Mend the file, then reload the code location. The other corpora are not concerned.",
             tags={"broken": "experiment"},
             kinds={"toml"},
-            metadata={"error": str(error)},
+            metadata={"error": _told(error)},
         )
         for stem, error in broken.items()
     ]
+
+
+def _told(error: InputError) -> str:
+    """What is wrong, where a path in it may hold bytes that are no text: pages cannot."""
+    return str(error).encode("utf-8", "backslashreplace").decode()

@@ -14,13 +14,12 @@ from typing import Any
 import dagster as dg
 import pyarrow as pa
 
-from spanbench_pipeline import tables, warehouse
+from spanbench_pipeline import names, tables, warehouse
 from spanbench_pipeline.assets import attempts, descriptions, pictures, previews, turn
 from spanbench_pipeline.assets.instance import MADE_BY, recorded
 from spanbench_pipeline.assets.stage import Check, Outcome, Reader, Recorded, Rows, Stage
 from spanbench_pipeline.code_version import Parts
 from spanbench_pipeline.errors import InputError, NotMeasured
-from spanbench_pipeline.experiment import slug
 from spanbench_pipeline.freshness import Key, Node, name
 from spanbench_pipeline.project import Project
 from spanbench_pipeline.reports.markdown import escape
@@ -29,6 +28,14 @@ log = logging.getLogger("spanbench")
 SHOWN_ROWS = 5
 OFFENDING_CHARS = 400
 """More of an offending row's cell is shown: it names what to look at."""
+
+
+@dataclass(frozen=True)
+class Shown:
+    """What the web UI shows of a stage that others decide: its group, why it is not measured."""
+
+    group: str
+    absent: str | None
 
 
 @dataclass(frozen=True)
@@ -82,24 +89,35 @@ def produce(
 
 
 def definitions(
-    stages: Sequence[Stage], project: Project, made_by: Mapping[Key, Parts] | None = None
+    stages: Sequence[Stage],
+    project: Project,
+    made_by: Mapping[Key, Parts] | None = None,
+    groups: Mapping[tuple[str, str], str] | None = None,
 ) -> list[dg.AssetsDefinition | dg.AssetChecksDefinition]:
     """Every stage as an asset, and its checks as one step behind it.
 
-    ``made_by`` says what each is made by, where that is known already.
+    ``made_by`` says what each is made by, where that is known already; ``groups`` is what
+    ``group_names`` gives for all that are shown together, where these are not all.
     """
     kinds = {stage.key: stage.table for stage in stages}
     assets: list[dg.AssetsDefinition | dg.AssetChecksDefinition] = []
     absent = descriptions.absences(stages)
     blocking = {s.key: tuple(c.name for c in s.all_checks if c.blocking) for s in stages}
+    groups = groups or group_names(stages)
     for stage in stages:
         judged = {dep: blocking[dep] for dep in stage.deps if dep in blocking}
         # Of the code as loaded now: a web UI that runs on would else note what it does not run.
         parts = made_by[stage.key] if made_by else stage.made_by()
         node = stage.node(parts)
-        assets.append(_asset(stage, project, kinds, absent.get(stage.key), judged, node, parts))
+        shown = Shown(groups[stage.corpus, stage.step], absent.get(stage.key))
+        assets.append(_asset(stage, project, kinds, shown, judged, node, parts))
         assets.append(_checks(stage, project, kinds, node))
     return assets
+
+
+def group_names(stages: Sequence[Stage]) -> dict[tuple[str, str], names.Key]:
+    """The group of each corpus's steps: no two corpora share one, whatever they are called."""
+    return names.told_apart({(s.corpus, s.step): s.group for s in stages})
 
 
 def resources(stages: Sequence[Stage], project: Project) -> dict[str, dg.ResourceDefinition]:
@@ -111,7 +129,7 @@ def _asset(
     stage: Stage,
     project: Project,
     kinds: Mapping[Key, str],
-    absent: str | None,
+    shown: Shown,
     judged: Mapping[Key, Sequence[str]],
     node: Node,
     made_by: Parts,
@@ -122,11 +140,11 @@ def _asset(
         key=list(stage.key),
         deps=[dg.AssetKey(list(dep)) for dep in stage.deps],
         code_version=node.code_version,
-        group_name=stage.group,
-        tags={**stage.tags, "table": slug(stage.table)},
+        group_name=shown.group,
+        tags={key: names.tag(v) for key, v in {**stage.tags, "table": stage.table}.items()},
         kinds=set(stage.kinds),
         owners=list(stage.owners),
-        description=descriptions.describe(stage, absent),
+        description=descriptions.describe(stage, shown.absent),
         metadata={"dagster/column_schema": _column_schema(stage.table)},
         config_schema={name: _field(stage, name) for name in stage.options} or None,
         required_resource_keys={turn.RESOURCE},
@@ -152,7 +170,7 @@ def _field(stage: Stage, name: str) -> dg.Field:
     """A choice as the launchpad offers and checks it."""
     option = stage.options[name]
     # Dagster knows a set of choices by its name, which must be one in the whole deployment.
-    choices = dg.Enum("_".join((*stage.key, name)), [dg.EnumValue(c) for c in option.choices])
+    choices = dg.Enum("__".join((*stage.key, name)), [dg.EnumValue(c) for c in option.choices])
     return dg.Field(choices, default_value=option.default, description=option.description)
 
 

@@ -9,18 +9,17 @@ from __future__ import annotations
 import importlib
 import os
 from contextlib import nullcontext
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, astuple, dataclass
 from functools import partial
 from typing import Any
 
 import numpy as np
 import pyarrow as pa
 
-from spanbench_pipeline import encoding
+from spanbench_pipeline import encoding, names
 from spanbench_pipeline.assets import embeddings
 from spanbench_pipeline.assets.stage import Check, Outcome, Reader, Rows, Stage
-from spanbench_pipeline.errors import InputError
-from spanbench_pipeline.experiment import DENSE, Configuration, Experiment, slug
+from spanbench_pipeline.experiment import DENSE, Configuration, Experiment
 from spanbench_pipeline.freshness import Key
 from spanbench_pipeline.measures import consistency, invariants, list_lengths
 from spanbench_pipeline.project import Project
@@ -45,14 +44,6 @@ class Source:
     routing: str = ""
     """The configuration whose routing restricts it; empty for none."""
 
-    @property
-    def slug(self) -> str:
-        """Its name in keys and files: ``clause_bm25``, ``clause_dense_minilm_unscoped``."""
-        parts = [self.chunker, self.channel, slug(self.encoder or "")]
-        parts += ["" if self.doc_scope else "unscoped", "filtered" * self.metadata_filters]
-        parts.append(self.routing and f"routed_{self.routing}")
-        return "_".join(part for part in parts if part)
-
 
 def sources(config: Configuration) -> list[Source]:
     """What a configuration's lists come from, in the order of its channels."""
@@ -69,26 +60,43 @@ def sources(config: Configuration) -> list[Source]:
     ]
 
 
+def key(experiment: Experiment, source: Source) -> Key:
+    """``candidates/clause_bm25``, ``candidates/clause_dense_minilm_unscoped``.
+
+    A source that no configuration has has a key as well, which is no other one's.
+    """
+    used = (s for config in experiment.configurations for s in sources(config))
+    known = names.told_apart({astuple(s): _slug(experiment, s) for s in used})
+    found = names.key_of(astuple(source), _slug(experiment, source), known)
+    return (experiment.corpus, STAGE, found)
+
+
+def _slug(experiment: Experiment, source: Source) -> str:
+    encoder = "" if source.encoder is None else experiment.encoder_key(source.encoder)
+    parts = [source.chunker, source.channel, encoder]
+    parts += ["" if source.doc_scope else "unscoped", "filtered" * source.metadata_filters]
+    parts.append(source.routing and f"routed_{source.routing}")
+    return "_".join(part for part in parts if part)
+
+
+def keyed(experiment: Experiment, config: Configuration) -> list[tuple[Source, Key]]:
+    """What a configuration's lists come from with their keys, in the order of its channels."""
+    return [(source, key(experiment, source)) for source in sources(config)]
+
+
 def keys(experiment: Experiment, config: Configuration) -> list[Key]:
     """The keys of a configuration's lists, in the order of its channels."""
-    return [(experiment.corpus, STAGE, source.slug) for source in sources(config)]
+    return [found for _, found in keyed(experiment, config)]
 
 
 def stages(experiment: Experiment, project: Project) -> list[Stage]:
     """One stage for each list that some configuration uses."""
-    found: dict[str, Source] = {}
-    for config in experiment.configurations:
-        for source in sources(config):
-            if found.setdefault(source.slug, source) != source:
-                raise InputError(
-                    f"{experiment.path}: two lists have one short name, {source.slug!r}; rename a "
-                    "chunker or an encoder"
-                )
-    return [_stage(experiment, source, project) for source in found.values()]
+    used = dict.fromkeys(s for config in experiment.configurations for s in sources(config))
+    return [_stage(experiment, source, project) for source in used]
 
 
 def _stage(experiment: Experiment, source: Source, project: Project) -> Stage:
-    corpus = experiment.corpus
+    corpus, own = experiment.corpus, key(experiment, source)
     deps: list[Key] = [(corpus, name) for name in ("documents", "queries")]
     deps.append((corpus, "chunks", source.chunker))
     if source.encoder is not None:
@@ -96,7 +104,7 @@ def _stage(experiment: Experiment, source: Source, project: Project) -> Stage:
     if source.routing:
         deps.append(_routing_key(experiment, source))
     return Stage(
-        key=(corpus, STAGE, source.slug),
+        key=own,
         table="candidates",
         description=f"What {source.channel} finds among the chunks of {source.chunker}, "
         f"{experiment.depth} deep.",
@@ -106,7 +114,7 @@ def _stage(experiment: Experiment, source: Source, project: Project) -> Stage:
         params=_params(experiment, source, project),
         libraries=_libraries(experiment, source),
         checks=_checks(experiment, source),
-        owns={"corpus": corpus, "source": source.slug, "channel": source.channel},
+        owns={"corpus": corpus, "source": own[2], "channel": source.channel},
         tags={"corpus": corpus, "chunker": source.chunker},
     )
 
@@ -183,7 +191,7 @@ def _engine(experiment: Experiment, source: Source, reader: Reader, vectors: den
         os.environ.get("QDRANT_URL") or ":memory:",
         corpus=experiment.corpus,
         chunker=source.chunker,
-        encoder=slug(source.encoder or ""),
+        encoder=experiment.encoder_key(source.encoder or ""),
         vectors=vectors,
         chunks=chunks,
         documents=documents,
@@ -212,7 +220,7 @@ def _table(experiment: Experiment, source: Source, reader: Reader, lists: Lists)
     return ranking.candidates(
         lists,
         corpus=experiment.corpus,
-        source=source.slug,
+        source=key(experiment, source)[2],
         channel=source.channel,
         queries=reader.table("queries"),
         chunks=reader.table("chunks", source.chunker),

@@ -124,8 +124,8 @@ def failed(check: Check, n_rows: int) -> str:
 
 def _place(stage: Stage) -> str:
     """Where in the pipeline the asset stands: the UI sorts groups by name."""
-    step = stage.group.removeprefix(f"{stage.corpus}_")
-    if step not in STEPS:
+    step = stage.step
+    if stage.shared or step not in STEPS:
         return ""
     shown = " → ".join(f"**{s}**" if s == step else s for s in (t for t in STEPS))
     return f"Step {STEPS.index(step) + 1} of {len(STEPS)}: {shown.replace('_', ' ')}"

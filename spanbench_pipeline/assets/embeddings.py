@@ -11,10 +11,10 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
-from spanbench_pipeline import chunkers, encoding, tables, weights
+from spanbench_pipeline import chunkers, encoding, names, tables, weights
 from spanbench_pipeline.assets.stage import Check, Outcome, Reader, Rows, Stage
 from spanbench_pipeline.errors import NotMeasured
-from spanbench_pipeline.experiment import Encoder, Experiment, Reranker, slug
+from spanbench_pipeline.experiment import Encoder, Experiment, Reranker
 from spanbench_pipeline.freshness import Key
 from spanbench_pipeline.measures import invariants
 from spanbench_pipeline.project import Project
@@ -30,9 +30,8 @@ MODEL_LIBRARIES = ("sentence-transformers", "tokenizers", "torch", "transformers
 def stages(experiment: Experiment, project: Project) -> list[Stage]:
     """One stage for each chunker and encoder that some configuration uses together."""
     pairs = {
-        (c.chunker, c.encoder): chunkers.load(experiment.chunkers[c.chunker], experiment.path).card
-        for c in experiment.configurations
-        if c.uses_dense and c.encoder is not None
+        pair: chunkers.load(experiment.chunkers[pair[0]], experiment.path).card
+        for pair in _pairs(experiment)
     }
     return [
         Stage(
@@ -52,17 +51,35 @@ def stages(experiment: Experiment, project: Project) -> list[Stage]:
             checks=_checks(chunker, experiment.encoders[encoder], card),
             kinds=("pytorch", "parquet"),
             owns={"corpus": experiment.corpus, "chunker": chunker, "encoder": encoder},
-            tags={"corpus": experiment.corpus, "chunker": chunker, "encoder": slug(encoder)},
+            tags={
+                "corpus": experiment.corpus,
+                "chunker": chunker,
+                "encoder": experiment.encoder_key(encoder),
+            },
         )
         for (chunker, encoder), card in pairs.items()
     ]
 
 
 def key(experiment: Experiment, chunker: str, encoder: str) -> Key:
-    """``embeddings/<chunker>``; with a second encoder in the experiment its name is added."""
+    """``embeddings/<chunker>``; with a second encoder in the experiment its name is added.
+
+    A pair that no configuration uses has a key as well, which is no used one's.
+    """
+    known = names.told_apart({pair: _slug(experiment, *pair) for pair in _pairs(experiment)})
+    plain = _slug(experiment, chunker, encoder)
+    return (experiment.corpus, "embeddings", names.key_of((chunker, encoder), plain, known))
+
+
+def _pairs(experiment: Experiment) -> list[tuple[str, str]]:
+    """Each chunker and encoder that some configuration uses together."""
+    found = [(c.chunker, c.encoder) for c in experiment.configurations if c.uses_dense]
+    return [(chunker, encoder) for chunker, encoder in dict.fromkeys(found) if encoder is not None]
+
+
+def _slug(experiment: Experiment, chunker: str, encoder: str) -> str:
     first = next(iter(experiment.encoders))
-    name = chunker if encoder == first else f"{chunker}_{slug(encoder)}"
-    return (experiment.corpus, "embeddings", name)
+    return chunker if encoder == first else f"{chunker}_{experiment.encoder_key(encoder)}"
 
 
 def model_params(settings: Encoder | Reranker, project: Project) -> dict[str, Any]:

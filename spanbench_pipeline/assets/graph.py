@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import logging
+from collections import Counter
 from collections.abc import Iterable
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -26,6 +27,7 @@ from spanbench_pipeline.assets import (
 from spanbench_pipeline.assets.stage import Stage
 from spanbench_pipeline.errors import InputError
 from spanbench_pipeline.experiment import Experiment
+from spanbench_pipeline.freshness import name
 from spanbench_pipeline.project import Project
 
 log = logging.getLogger("spanbench")
@@ -71,13 +73,19 @@ def build(project: Project, dense_engine: str | None = None) -> Graph:
             stages += experiment_stages(loaded, project)
             found[loaded.corpus] = loaded
         except InputError as error:
-            broken[path.stem] = error
+            _set_aside(broken, path, error)
         except Exception as error:
             # Paths that no system takes, nesting without end, whatever a chunker of one's own does:
             # one odd file must not stop the rest.
             told = f"{type(error).__name__}: {error}"
-            broken[path.stem] = InputError(f"{path}: cannot be used: {told}")
+            _set_aside(broken, path, InputError(f"{path}: cannot be used: {told}"))
     return Graph(found, (*stages, views.stage(stages)), broken)
+
+
+def _set_aside(broken: dict[str, InputError], path: Path, error: InputError) -> None:
+    """Notes what is wrong with a file, beside what is wrong with another of its name."""
+    before = broken.get(path.stem)
+    broken[path.stem] = error if before is None else InputError(f"{before}\n{error}")
 
 
 def experiment_stages(experiment: Experiment, project: Project) -> list[Stage]:
@@ -96,6 +104,7 @@ def experiment_stages(experiment: Experiment, project: Project) -> list[Stage]:
         *history.stages(experiment),
         *reports.stages(experiment, project),
     ]
+    _require_distinct(experiment, stages)
     return [
         replace(
             stage,
@@ -105,6 +114,13 @@ def experiment_stages(experiment: Experiment, project: Project) -> list[Stage]:
         )
         for stage in stages
     ]
+
+
+def _require_distinct(experiment: Experiment, stages: Iterable[Stage]) -> None:
+    """Refuses assets of one key here, where it is one experiment's trouble: Dagster takes none."""
+    twice = [name(key) for key, n in Counter(stage.key for stage in stages).items() if n > 1]
+    if twice:
+        raise InputError(f"{experiment.path}: two assets have one key: {', '.join(twice)}")
 
 
 def _load(path: Path, dense_engine: str | None, found: dict[str, Experiment]) -> Experiment:

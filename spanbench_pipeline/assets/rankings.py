@@ -81,10 +81,8 @@ def _params(experiment: Experiment, config: Configuration, project: Project) -> 
 def _compute(experiment: Experiment, config: Configuration, reader: Reader) -> Outcome:
     queries, chunks = reader.table("queries"), reader.table("chunks", config.chunker)
     lists = {
-        source.channel: ranking.read_candidates(
-            reader.table(candidates.STAGE, source.slug), queries, chunks
-        )
-        for source in candidates.sources(config)
+        source.channel: ranking.read_candidates(reader.table(*key[1:]), queries, chunks)
+        for source, key in candidates.keyed(experiment, config)
     }
     table = ranking.rank(
         corpus=experiment.corpus,
@@ -120,7 +118,7 @@ def _reranker(
 
 
 def _checks(experiment: Experiment, config: Configuration) -> tuple[Check, ...]:
-    lists = [source.slug for source in candidates.sources(config)]
+    lists = candidates.keys(experiment, config)
     return (
         *candidates.list_checks(experiment, config.chunker),
         Check(
@@ -129,7 +127,7 @@ def _checks(experiment: Experiment, config: Configuration) -> tuple[Check, ...]:
             f"is stated, and no chunk of them is lost above rank {experiment.depth}.",
             lambda reader: consistency.unlike_candidates(
                 reader.own(),
-                [reader.table(candidates.STAGE, name) for name in lists],
+                [reader.stored(key).table for key in lists],
                 experiment.depth,
             ),
         ),

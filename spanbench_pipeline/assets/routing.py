@@ -10,7 +10,7 @@ import pyarrow as pa
 from spanbench_pipeline import encoding
 from spanbench_pipeline.assets import embeddings
 from spanbench_pipeline.assets.stage import Check, Outcome, Reader, Stage
-from spanbench_pipeline.experiment import Configuration, Encoder, Experiment, slug
+from spanbench_pipeline.experiment import Configuration, Encoder, Experiment
 from spanbench_pipeline.freshness import Key
 from spanbench_pipeline.measures import consistency, invariants
 from spanbench_pipeline.measures import routing as measures
@@ -52,7 +52,11 @@ def _stage(experiment: Experiment, config: Configuration, project: Project) -> S
         libraries=embeddings.MODEL_LIBRARIES,
         checks=_checks(config.routing),
         owns={"corpus": corpus, "config": config.name},
-        tags={"corpus": corpus, "config": config.slug, "encoder": slug(encoder.name)},
+        tags={
+            "corpus": corpus,
+            "config": config.slug,
+            "encoder": experiment.encoder_key(encoder.name),
+        },
     )
 
 

@@ -18,6 +18,8 @@ from spanbench_pipeline.freshness import Key, Node, name
 from spanbench_pipeline.project import Project
 
 Rows = list[dict[str, Any]]
+ALL_CORPORA = "all_corpora"
+"""The group of what all corpora share."""
 
 
 @dataclass(frozen=True)
@@ -101,8 +103,8 @@ class Stage:
 
     @property
     def corpus(self) -> str:
-        """The corpus it belongs to."""
-        return self.key[0]
+        """The corpus it belongs to; empty where that is all of them."""
+        return "" if self.shared else self.key[0]
 
     @property
     def shared(self) -> bool:
@@ -111,10 +113,13 @@ class Stage:
 
     @property
     def group(self) -> str:
-        """``<corpus>_<stage>``: the graph shows only a key's last segment, the group the rest."""
-        if self.shared:
-            return "all_corpora"
-        return f"{self.corpus}_{self.key[1] if len(self.key) > 2 else self.part}"
+        """``<corpus>_<step>``: the graph shows only a key's last segment, the group the rest."""
+        return f"{self.corpus}_{self.step}" if self.corpus else ALL_CORPORA
+
+    @property
+    def step(self) -> str:
+        """The part of the pipeline that it belongs to."""
+        return self.key[1] if len(self.key) > 2 else self.part
 
     def made_by(self) -> Parts:
         """What its code version is a hash of. Inputs count as parameters: one more is a change."""

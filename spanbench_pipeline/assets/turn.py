@@ -60,7 +60,9 @@ def corpora_of(run: Any, known: Iterable[str]) -> list[str]:
     keys = [*(run.asset_selection or ())]
     keys += [check.asset_key for check in run.asset_check_selection or ()]
     tagged = run.tags.get(CORPORA_TAG, "")
-    named = {key.path[0] for key in keys} or set(tagged.split(",") if tagged else known)
+    named = set(tagged.split(",") if tagged else known)
+    if keys:  # one of a single segment belongs to all corpora, even where one has its name
+        named = {key.path[0] for key in keys if len(key.path) > 1}
     return sorted(named & set(known))
 
 

@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 import json
+import logging
+import uuid
 from collections.abc import Sequence
+from contextlib import AbstractContextManager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -11,7 +14,7 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from spanbench_pipeline import chunkers, folders, terminal, warehouse
+from spanbench_pipeline import chunkers, folders, lock, names, terminal, warehouse
 from spanbench_pipeline.assets import graph as graphs
 from spanbench_pipeline.commands.baseline import require_fresh
 from spanbench_pipeline.commands.results import near
@@ -19,16 +22,18 @@ from spanbench_pipeline.commands.run import find
 from spanbench_pipeline.corpora import source
 from spanbench_pipeline.errors import InputError
 from spanbench_pipeline.evalset import EvalSet
-from spanbench_pipeline.experiment import SLUG, Experiment, nearest, slug
+from spanbench_pipeline.experiment import Experiment, nearest
 from spanbench_pipeline.measures import CHAR_METRICS
 from spanbench_pipeline.measures.fingerprints import table_hash
 from spanbench_pipeline.project import Project
 from spanbench_pipeline.scoring import chunk_file, rankings_file, shown
 from spanbench_pipeline.scoring.files import files
+from spanbench_pipeline.scoring.folder import folder_of
 from spanbench_pipeline.scoring.measured import measure
 from spanbench_pipeline.scoring.report import Scored, notes
 from spanbench_pipeline.scoring.taken import of_part, take
 
+log = logging.getLogger("spanbench")
 SCORED, WRONG = 0, 2
 EVAL_SET = ("documents", "queries", "gold_spans")
 
@@ -54,20 +59,34 @@ def score(project: Project, asked: Asked, shape: str) -> tuple[str, int]:
     of what an earlier call left there. Raises InputError, with nothing written, for wrong input.
     """
     try:
-        scored, folder = _score(project, asked)
+        scored = _score(project, asked)
     except InputError as error:
         if shape != "json":
             raise
         found = {"corpus": asked.corpus, "result": "error", "exit_code": WRONG}
         return json.dumps(found | {"message": str(error)}, ensure_ascii=False, indent=1), WRONG
-    folders.replace(folder, files(scored))
+    with _alone(project, scored):
+        folder = folder_of(project.home / "scored" / scored.corpus, scored.config)
+        folders.replace(folder, files(scored))
     return (_json if shape == "json" else _text)(scored, folder), SCORED
 
 
-def _score(project: Project, asked: Asked) -> tuple[Scored, Path]:
-    name = asked.name or asked.rankings.stem
-    if not SLUG.fullmatch(slug(name)):
-        raise InputError(f"score: name {name!r} has no letter or digit; give one with --name")
+def _alone(project: Project, scored: Scored) -> AbstractContextManager[None]:
+    """No other scores of the corpus are written meanwhile: two names would take one folder."""
+    return lock.hold(
+        project.locks,
+        [f"_scored_{scored.corpus}"],
+        group=uuid.uuid4().hex,
+        what="spanbench score",
+        waiting=lambda _, holder: log.info("waiting for %s to write its scores", holder),
+    )
+
+
+def _score(project: Project, asked: Asked) -> Scored:
+    given = asked.rankings.stem if asked.name is None else asked.name
+    if problem := names.problem(given):
+        raise InputError(f"score: {problem}; give one with --name")
+    name = names.tidy(given)
     if asked.chunks is not None and asked.chunker is not None:
         raise InputError("score: give --chunks FILE or --chunker NAME, one of the two")
     experiment = find(graphs.build(project), asked.corpus)
@@ -92,10 +111,9 @@ def _score(project: Project, asked: Asked) -> tuple[Scored, Path]:
         **({"hash of chunks": table_hash("chunks", chunks)} if chunks is not None else {}),
     }
     n_chunks = None if chunks is None else chunks.num_rows
-    scored = Scored(
+    return Scored(
         asked.corpus, name, experiment.depth, evalset, taken, measured, n_chunks, provenance
     )
-    return scored, project.home / "scored" / asked.corpus / slug(name)
 
 
 def _eval_set(project: Project, experiment: Experiment) -> tuple[EvalSet, str]:

@@ -19,6 +19,7 @@ from typing import Self
 from spanbench_pipeline import alerts, automation, operations
 from spanbench_pipeline.assets import graph as graphs
 from spanbench_pipeline.assets.instance import open_instance
+from spanbench_pipeline.code_location import check_definitions
 from spanbench_pipeline.commands.address import require_free
 from spanbench_pipeline.errors import InputError
 from spanbench_pipeline.project import Project
@@ -70,8 +71,9 @@ def _check(project: Project, host: str, port: int) -> None:
         automation.nightly_schedule(settings, job)
     automation.require_ticks()
     require_free(host, port)
-    # Not refused: the other corpora run, and the daemon sends an alert for a nightly one.
-    found.warn_of_broken()
+    # A broken experiment is told and not refused: the other corpora run, and the daemon sends an
+    # alert for a nightly one.
+    check_definitions(project)
 
 
 @contextmanager

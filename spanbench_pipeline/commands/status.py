@@ -40,7 +40,7 @@ def _corpus(corpus: str, runner: Runner) -> dict[str, Any]:
     """What there is to say of a corpus, as JSON has it."""
     stale = runner.stale()
     settled = freshness.settled(runner.nodes, stale)
-    own = [key for key in runner.nodes if key[0] == corpus]
+    own = [key for key, stage in runner.stages.items() if stage.corpus == corpus]
     return {
         "corpus": corpus,
         "assets": len(runner.nodes),

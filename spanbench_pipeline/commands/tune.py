@@ -60,7 +60,8 @@ def tune(
         for c in configs
     ]
     require_unchanged()
-    files = [_write(project, corpus, metric, result) for result in found]
+    places = [project.home / "tuned" / corpus / f"{c.slug}.{slug(metric)}" for c in configs]
+    files = [_write(place, result) for place, result in zip(places, found, strict=True)]
     if shape == "json":
         return _json({"corpus": corpus, "results": found})
     return tune_shown.text(found, files)
@@ -150,11 +151,10 @@ def _prints(corpus: Corpus, config: Configuration) -> dict[str, Any]:
     return {"corpus": prints[None], "configuration": own}
 
 
-def _write(project: Project, corpus: str, metric: str, result: dict[str, Any]) -> Path:
+def _write(place: Path, result: dict[str, Any]) -> Path:
     """Writes a result as JSON and as Markdown; the path of the latter."""
-    name = f"{slug(result['configuration'])}.{slug(metric)}"
-    path = project.home / "tuned" / corpus / f"{name}.md"
-    warehouse.write_bytes(path.with_name(f"{name}.json"), (_json(result) + "\n").encode())
+    path = place.with_name(f"{place.name}.md")
+    warehouse.write_bytes(place.with_name(f"{place.name}.json"), (_json(result) + "\n").encode())
     warehouse.write_bytes(path, tune_shown.markdown_page(result).encode())
     return path
 

@@ -56,7 +56,7 @@ def needed(experiment: Experiment, config: Configuration, graph: Graph) -> list[
     keys: list[Key] = [(corpus, table) for table in ("documents", "queries", "gold_spans")]
     keys += [(corpus, "fingerprints"), (corpus, "chunks", config.chunker)]
     for source in sources_of(config):
-        keys.append((corpus, candidates.STAGE, source.slug))
+        keys.append(candidates.key(experiment, source))
         if source.encoder is not None:
             keys.append(embeddings.key(experiment, source.chunker, source.encoder))
     known = {stage.key for stage in graph.of([corpus])}
@@ -118,7 +118,7 @@ class Corpus:
 
     def _lists(self, source: Source, routes: tuple[Route | None, ...]) -> list[Lists]:
         chunks = self.table("chunks", source.chunker)
-        key = (self.experiment.corpus, candidates.STAGE, source.slug)
+        key = candidates.key(self.experiment, source)
         made = {
             route: i for i, route in enumerate(r for r in routes if r or key not in self._kinds)
         }

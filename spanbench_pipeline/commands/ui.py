@@ -9,6 +9,7 @@ import sys
 
 from spanbench_pipeline import automation
 from spanbench_pipeline.assets.instance import open_instance
+from spanbench_pipeline.code_location import check_definitions
 from spanbench_pipeline.commands.address import require_free
 from spanbench_pipeline.project import Project
 
@@ -20,6 +21,7 @@ def ui(project: Project, host: str, port: int) -> int:
     """
     require_free(host, port)
     automation.require_ticks()
+    check_definitions(project)
     with open_instance(project):
         pass  # writes dagster.yaml where it is missing
     environment = {

@@ -14,7 +14,7 @@ from spanbench_pipeline.corpora import files, manifest
 from spanbench_pipeline.corpora.directory import MAX_BYTES, MAX_DOCUMENTS, DirectorySource
 from spanbench_pipeline.errors import InputError
 from spanbench_pipeline.evalset import Document
-from spanbench_pipeline.experiment import SLUG
+from spanbench_pipeline.experiment import SLUG, slug
 from spanbench_pipeline.project import Project
 
 MODEL = "sample"
@@ -62,9 +62,11 @@ def adapt(
 
 def _check_name(project: Project, name: str) -> None:
     if not SLUG.fullmatch(name) or len(name) > MAX_NAME:
+        nearest = slug(name)[:MAX_NAME].rstrip("_")
         raise InputError(
             f"--name {name!r}: must match {SLUG.pattern}: lower-case letters and digits, words "
             f"joined by one _, {MAX_NAME} characters at most"
+            + (f"; such as --name {nearest}" if nearest else "")
         )
     if (project.root / "data" / "experiments" / f"{name}.toml").exists():
         raise InputError(

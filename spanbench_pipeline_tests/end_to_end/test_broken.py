@@ -32,7 +32,11 @@ TWICE = '[[configurations]]\nname = "a"\nchunker = "clause"\nretriever = "bm25"\
 BROKEN = {
     "unknown_key": ("depth = 30", "dept = 30", "unknown key 'dept'; did you mean 'depth'?"),
     "unknown_chunker": ("clause", "claus", "'claus' is unknown; did you mean 'clause'?"),
-    "duplicate": ("[[configurations]]", f"{TWICE}[[configurations]]", "have one short name, 'a'"),
+    "duplicate": (
+        "[[configurations]]",
+        f"{TWICE}[[configurations]]",
+        "the name 'a' is given twice",
+    ),
     "wrong_type": ("depth = 30", 'depth = "30"', "depth = '30' must be of type int"),
 }
 """Name of the file -> what is replaced in a sound one, by what, and the message."""

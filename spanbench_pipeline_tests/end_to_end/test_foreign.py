@@ -202,6 +202,8 @@ def test_wrong_input_leaves_the_last_result(
         (["--chunker", "clause", "--chunks", "c.jsonl"], "--chunks FILE or --chunker NAME, one of"),
         (["--chunks", "nowhere.jsonl"], "nowhere.jsonl: cannot be read"),
         (["--name", "+"], "name '+' has no letter or digit"),
+        (["--name", ""], "name '' has no letter or digit"),
+        (["--name", "a\nb"], "control character"),
         (["--subset", "east"], "corpus small has no part 'east'"),
         (["--rankings", "nowhere.jsonl"], "nowhere.jsonl: cannot be read"),
     ],
@@ -217,6 +219,24 @@ def test_what_is_asked_wrongly(
     given = ["score", "--rankings", str(path), "--corpus", "small", *more]
     assert cli.main(["--home", str(home), *given]) == 2
     assert message in capsys.readouterr().err
+
+
+def test_no_name_overwrites_anothers_scores(
+    home: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    path = foreign(tmp_path / "mine.jsonl", q1=[span("alpha", 0, 70)])
+    folders = {}
+    for name in ("model v1", "model-v1", "модель", "model v1"):
+        given = ["score", "--rankings", str(path), "--corpus", "small", "--name", name]
+        assert cli.main(["--home", str(home), *given, "--format", "json"]) == 0
+        found = json.loads(capsys.readouterr().out)
+        assert found["config"] == name
+        assert folders.setdefault(name, found["files"]) == found["files"]
+    assert len(set(folders.values())) == 3
+    assert (home / "scored" / "small" / "model_v1").is_dir()
+    for name, folder in folders.items():
+        table = pq.read_table(Path(folder) / "query_metrics.parquet")
+        assert set(table["config"].to_pylist()) == {name}
 
 
 def test_calibrate(home: Path, capsys: pytest.CaptureFixture[str]) -> None:

@@ -23,7 +23,7 @@ from pathlib import Path
 import dagster as dg
 import pytest
 
-from spanbench_pipeline import cli
+from spanbench_pipeline import cli, code_location
 from spanbench_pipeline.assets.instance import open_instance
 from spanbench_pipeline.commands import serve
 from spanbench_pipeline.errors import InputError
@@ -316,7 +316,7 @@ def test_what_outlives_a_killed_serve_keeps_a_second_one_out(tmp_path: Path):
     waits = ["timeit", "-n1", "-r1", "-s", "import time", "time.sleep(120)"]
     code = f"""
 import sys
-from spanbench_pipeline import cli
+from spanbench_pipeline import cli, code_location
 from spanbench_pipeline.commands import serve
 serve._commands = lambda *_: {{"the web server": {waits}, "the daemon": {waits}}}
 sys.exit(cli.main(["--home", {str(tmp_path)!r}, "serve", "--port", sys.argv[1]]))
@@ -365,8 +365,15 @@ def test_what_cannot_be_served_is_refused_before_anything_starts(
     for port in (99999, -1, 65536):
         assert f"--port {port} must be in" in refused("--port", str(port))
     assert "cannot be served" in refused("--host", "no..such host", "--port", "0")
-    monkeypatch.setenv("SPANBENCH_TICK_SECONDS", "abc")
-    assert "SPANBENCH_TICK_SECONDS = 'abc' must be a whole number" in refused("--port", "0")
+    with monkeypatch.context() as patched:
+        patched.setenv("SPANBENCH_TICK_SECONDS", "abc")
+        assert "SPANBENCH_TICK_SECONDS = 'abc' must be a whole number" in refused("--port", "0")
+    monkeypatch.setattr(code_location, "load", _not_loadable)
+    assert "two jobs of one name" in refused("--port", "0")
+
+
+def _not_loadable(where: Project) -> dg.Definitions:
+    raise dg.DagsterInvalidDefinitionError("two jobs of one name")
 
 
 def test_a_broken_experiment_keeps_serve_from_nothing(
