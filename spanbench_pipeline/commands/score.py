@@ -93,22 +93,22 @@ def _score(project: Project, asked: Asked) -> Scored:
     if asked.chunks is not None and asked.chunker is not None:
         raise InputError("score: give --chunks FILE or --chunker NAME, one of the two")
     experiment = find(graphs.build(project), asked.corpus)
-    given = given_file(asked.rankings)
-    found = rankings_file.read(given, asked.kind, asked.name, asked.corpus)
+    file = given_file(asked.rankings)
+    found = rankings_file.read(file, asked.kind, asked.name, asked.corpus)
     whole, origin = _eval_set(project, experiment)
     evalset = _part(whole, asked.subsets, asked.corpus)
-    ranked.require_corpus(found.stamp, whole, where=given.where)
+    ranked.require_corpus(found.stamp, whole, where=file.where)
     chunks, cut = _chunks(project, experiment, whole.documents, asked, found)
-    ranked.require_chunks(found.stamp, chunks, where=given.where, cut=cut.get(CUT, ""))
+    ranked.require_chunks(found.stamp, chunks, where=file.where, cut=cut.get(CUT, ""))
     all_lists = found.lists(whole, chunks)
     lists = of_part(all_lists, whole, evalset)
     named = {"corpus": asked.corpus, "config": name}
-    taken = take(lists, evalset, chunks, where=given.where, order=asked.order, **named)
+    taken = take(lists, evalset, chunks, where=file.where, order=asked.order, **named)
     measured = measure(taken.rankings, evalset, chunks, depth=experiment.depth, **named)
     provenance = {
         "file": asked.rankings.name,
         "format": found.kind,
-        "sha256 of the file": given.sha256,
+        "sha256 of the file": file.sha256,
         "ranked, as the file says": ranked.said(found.stamp),
         "order": asked.order or "as given, which scores and ranks must not contradict",
         "eval set": origin,
