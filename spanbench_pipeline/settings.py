@@ -36,6 +36,8 @@ def nearest(name: str, valid: Iterable[str]) -> str:
 
 def parse(path: Path) -> dict[str, Any]:
     """A TOML file as dictionaries; InputError where it cannot be read or is not TOML."""
+    if path.is_fifo():  # opened, it would wait for a writer
+        raise InputError(f"{path}: cannot be read: a pipe, and every command reads it again")
     try:
         return tomllib.loads(path.read_text(encoding="utf-8"))
     except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:

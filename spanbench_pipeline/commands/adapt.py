@@ -10,6 +10,7 @@ from spanbench_pipeline.commands.results import command
 from spanbench_pipeline.corpora import adapt as adapting
 from spanbench_pipeline.corpora import manifest, source
 from spanbench_pipeline.errors import InputError
+from spanbench_pipeline.exchange.given import is_passing
 from spanbench_pipeline.project import Project
 
 
@@ -23,7 +24,7 @@ def adapt(
 ) -> str:
     """Validates and registers the corpus; returns what to print. ``caps`` replace the defaults."""
     for given in (queries, metadata):
-        if given is not None and given.exists() and not given.is_file():
+        if given is not None and is_passing(given):
             raise InputError(f"{given}: not a regular file, and every run reads it again")
     for cap, value in caps.items():
         if value < 1:

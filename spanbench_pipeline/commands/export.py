@@ -20,7 +20,8 @@ from spanbench_pipeline.commands.results import near
 from spanbench_pipeline.commands.run import find
 from spanbench_pipeline.corpora import export as directory
 from spanbench_pipeline.evalset import EvalSet
-from spanbench_pipeline.exchange import beir, legalbenchrag, lines, trec
+from spanbench_pipeline.exchange import beir, legalbenchrag, lines, stamp, trec
+from spanbench_pipeline.exchange.stamp import Stamp
 from spanbench_pipeline.experiment import Configuration, Experiment
 from spanbench_pipeline.folders import Files
 from spanbench_pipeline.project import Project
@@ -53,6 +54,12 @@ class _Corpus:
 
     def chunks(self, chunker: str) -> pa.Table:
         return self.table("chunks", "chunks", chunker)
+
+    @cached_property
+    def stamps(self) -> dict[str, Stamp]:
+        """Chunker -> what its configurations rank."""
+        made = self.experiment.chunkers
+        return {name: stamp.made(self.evalset, self.chunks(name), name) for name in made}
 
     def rankings(self, config: Configuration) -> pa.Table:
         return self.table("rankings", "rankings", config.slug)
@@ -116,6 +123,7 @@ def _manifest(stored: _Corpus, formats: Sequence[str]) -> bytes:
             "file_name": config.slug,
             "chunker": config.chunker,
             "state": stored.states[config.name],
+            "ranked": stored.stamps[config.chunker].said(),
         }
         for config in stored.experiment.configurations
     ]
@@ -133,7 +141,8 @@ def _trec(stored: _Corpus) -> Files:
     """A run a configuration, judgements a chunker."""
     evalset = stored.evalset
     for config in stored.measured:
-        yield f"{config.slug}.run", trec.run(stored.rankings(config), config.slug)
+        tag = stored.stamps[config.chunker].tag(config.slug)
+        yield f"{config.slug}.run", trec.run(stored.rankings(config), tag)
     for chunker in stored.experiment.chunkers:
         chunks = stored.chunks(chunker)
         yield f"{chunker}.qrels", trec.qrels(evalset.queries, evalset.gold_spans, chunks)
@@ -149,7 +158,9 @@ def _beir(stored: _Corpus) -> Files:
 def _legalbenchrag(stored: _Corpus) -> Files:
     """A result file a configuration."""
     for config in stored.measured:
-        yield f"{config.slug}.json", legalbenchrag.write(stored.rankings(config), stored.evalset)
+        of = stored.stamps[config.chunker]
+        content = legalbenchrag.write(stored.rankings(config), stored.evalset, of)
+        yield f"{config.slug}.json", content
 
 
 def _jsonl(stored: _Corpus) -> Files:
@@ -157,16 +168,19 @@ def _jsonl(stored: _Corpus) -> Files:
     for config in stored.measured:
         metrics = stored.table("query_metrics", "query_metrics", config.slug)
         queries = stored.evalset.queries
-        yield f"{config.slug}.jsonl", lines.write(stored.rankings(config), queries, metrics)
+        of = stored.stamps[config.chunker]
+        yield f"{config.slug}.jsonl", lines.write(stored.rankings(config), queries, metrics, of)
 
 
 def _parquet(stored: _Corpus) -> Files:
-    """A file a declared table, all its configurations together."""
+    """A file a declared table, all its configurations together; rankings say what they are of."""
+    of = {c.name: stored.stamps[c.chunker].said() for c in stored.measured}
+    said = {"rankings": {stamp.KEY: json.dumps(of, ensure_ascii=False)}}
     found = views.files(stored.project, stored.graph.of([stored.experiment.corpus]))
     for name, paths in sorted(found.items()):
         if name not in NOT_TABLES:
             parts = [warehouse.read(path, name).table for path in sorted(paths)]
-            yield f"{name}.parquet", [parquet(name, pa.concat_tables(parts))]
+            yield f"{name}.parquet", [parquet(name, pa.concat_tables(parts), said.get(name))]
 
 
 def _directory(stored: _Corpus) -> Files:

@@ -22,20 +22,23 @@ from spanbench_pipeline.commands.run import find
 from spanbench_pipeline.corpora import source
 from spanbench_pipeline.errors import InputError
 from spanbench_pipeline.evalset import EvalSet
+from spanbench_pipeline.exchange.given import given as given_file
 from spanbench_pipeline.experiment import Experiment, nearest
 from spanbench_pipeline.measures import CHAR_METRICS
 from spanbench_pipeline.measures.fingerprints import table_hash
 from spanbench_pipeline.project import Project
-from spanbench_pipeline.scoring import chunk_file, rankings_file, shown
-from spanbench_pipeline.scoring.files import files
+from spanbench_pipeline.scoring import chunk_file, ranked, rankings_file, shown
+from spanbench_pipeline.scoring import files as results
 from spanbench_pipeline.scoring.folder import folder_of
 from spanbench_pipeline.scoring.measured import measure
+from spanbench_pipeline.scoring.rankings_file import RankingsFile
 from spanbench_pipeline.scoring.report import Scored, notes
 from spanbench_pipeline.scoring.taken import of_part, take
 
 log = logging.getLogger("spanbench")
 SCORED, WRONG = 0, 2
 EVAL_SET = ("documents", "queries", "gold_spans")
+CUT = "chunks from"
 
 
 @dataclass(frozen=True)
@@ -67,7 +70,7 @@ def score(project: Project, asked: Asked, shape: str) -> tuple[str, int]:
         return json.dumps(found | {"message": str(error)}, ensure_ascii=False, indent=1), WRONG
     with _alone(project, scored):
         folder = folder_of(project.home / "scored" / scored.corpus, scored.config)
-        folders.replace(folder, files(scored))
+        folders.replace(folder, results.files(scored))
     return (_json if shape == "json" else _text)(scored, folder), SCORED
 
 
@@ -90,29 +93,41 @@ def _score(project: Project, asked: Asked) -> Scored:
     if asked.chunks is not None and asked.chunker is not None:
         raise InputError("score: give --chunks FILE or --chunker NAME, one of the two")
     experiment = find(graphs.build(project), asked.corpus)
+    file = given_file(asked.rankings)
+    found = rankings_file.read(file, asked.kind, asked.name, asked.corpus)
     whole, origin = _eval_set(project, experiment)
     evalset = _part(whole, asked.subsets, asked.corpus)
-    chunks, cut = _chunks(project, experiment, whole.documents, asked)
-    all_lists, kind = rankings_file.read(asked.rankings, whole, chunks, asked.kind, asked.name)
+    ranked.require_corpus(found.stamp, whole, where=file.where)
+    chunks, cut = _chunks(project, experiment, whole.documents, asked, found)
+    ranked.require_chunks(found.stamp, chunks, where=file.where, cut=cut.get(CUT, ""))
+    all_lists = found.lists(whole, chunks)
     lists = of_part(all_lists, whole, evalset)
     named = {"corpus": asked.corpus, "config": name}
-    where = str(asked.rankings)
-    taken = take(lists, evalset, chunks, where=where, order=asked.order, **named)
+    taken = take(lists, evalset, chunks, where=file.where, order=asked.order, **named)
     measured = measure(taken.rankings, evalset, chunks, depth=experiment.depth, **named)
     provenance = {
         "file": asked.rankings.name,
-        "format": kind,
-        "sha256 of the file": warehouse.file_sha256(asked.rankings),
-        "order": asked.order or "as given, which the scores must not contradict",
+        "format": found.kind,
+        "sha256 of the file": file.sha256,
+        "ranked, as the file says": ranked.said(found.stamp),
+        "order": asked.order or "as given, which scores and ranks must not contradict",
         "eval set": origin,
         **(_parts(asked, len(all_lists) - len(lists)) if asked.subsets else {}),
-        **({"chunks from": cut} if chunks is not None else {}),
+        **cut,
         **{f"hash of {t}": table_hash(t, getattr(evalset, t)) for t in EVAL_SET},
         **({"hash of chunks": table_hash("chunks", chunks)} if chunks is not None else {}),
     }
     n_chunks = None if chunks is None else chunks.num_rows
     return Scored(
-        asked.corpus, name, experiment.depth, evalset, taken, measured, n_chunks, provenance
+        asked.corpus,
+        name,
+        experiment.depth,
+        evalset,
+        taken,
+        measured,
+        n_chunks,
+        provenance,
+        tuple(ranked.notes(found.stamp, whole, found.kind, asked.chunker)),
     )
 
 
@@ -148,20 +163,36 @@ def _parts(asked: Asked, n_left_out: int) -> dict[str, str]:
 
 
 def _chunks(
-    project: Project, experiment: Experiment, documents: pa.Table, asked: Asked
-) -> tuple[pa.Table | None, str]:
+    project: Project,
+    experiment: Experiment,
+    documents: pa.Table,
+    asked: Asked,
+    found: RankingsFile,
+) -> tuple[pa.Table | None, dict[str, str]]:
     """The chunk table, if any is known, and where it is from."""
     corpus = experiment.corpus
     if asked.chunks is not None:
-        return chunk_file.read(asked.chunks, documents, corpus=corpus), asked.chunks.name
+        given = given_file(asked.chunks)
+        said = {CUT: asked.chunks.name, "sha256 of the chunks' file": given.sha256}
+        ranked_by = None if found.stamp is None else found.stamp.chunker
+        return chunk_file.read(given, documents, corpus=corpus, chunker=ranked_by), said
     if asked.chunker is None:
-        return None, ""
+        return None, {}
     if asked.chunker not in experiment.chunkers:
         hint = nearest(asked.chunker, experiment.chunkers)
         raise InputError(f"corpus {corpus} has no chunker {asked.chunker!r}{hint}")
     chunker = chunkers.load(experiment.chunkers[asked.chunker], experiment.path)
     made = chunkers.chunk_documents(corpus, documents, chunker)
-    return made, f"the chunker {asked.chunker}, anew"
+    stored = project.parquet / corpus / "chunks" / f"{asked.chunker}.parquet"
+    if found.stamp is None and stored.is_file():
+        ranked.require_stored(
+            made,
+            warehouse.read(stored, "chunks").table,
+            where=found.where,
+            chunker=asked.chunker,
+            file=near(stored),
+        )
+    return made, {CUT: f"the chunker {asked.chunker}, anew"}
 
 
 def _text(scored: Scored, folder: Path) -> str:

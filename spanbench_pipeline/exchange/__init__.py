@@ -14,7 +14,8 @@ class Entry:
     """One retrieved piece as a file names it: by place, by chunk id, or by both.
 
     ``at`` is its number in the list, from 1, or the line of the file. ``text`` is what the file
-    says stands there; None where it says nothing.
+    says stands there, ``rank`` the rank that it states beside the list's order; None where it says
+    nothing. A place may be stated in part where a chunk id says the rest.
     """
 
     at: int
@@ -24,6 +25,7 @@ class Entry:
     chunk_id: str | None = None
     score: float | None = None
     text: str | None = None
+    rank: int | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,9 +33,14 @@ class GivenList:
     """What a file says was retrieved for one query, best first.
 
     ``where`` is the list's place in the file, for messages; ``counted`` what ``Entry.at`` counts.
+    ``query`` and ``corpus`` are what the file says was asked, and of what; None where it says
+    nothing. ``others`` are keys of the entries that say nothing to score.
     """
 
     query_id: str
     entries: tuple[Entry, ...]
     where: str
     counted: str = "entry"
+    query: str | None = None
+    corpus: str | None = None
+    others: frozenset[str] = frozenset()

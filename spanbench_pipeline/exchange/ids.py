@@ -46,10 +46,20 @@ def decoder(names: Iterable[str], known: Collection[str], what: str, where: str)
         return fits[0]
     for name in given:
         if name not in known and encoded[name] not in known:
-            raise InputError(f"{where}: unknown {what} {name!r}{closest(encoded[name], known)}")
+            raise InputError(f"{where}: {unknown(what, name, known, encoded[name])}")
     odd = next(name for name in given if encoded[name] not in known)
     raise InputError(f"{where}: {what} {odd!r} is not percent-encoded, but others are")
 
 
 def _all(reading: dict[str, str], known: Collection[str]) -> bool:
     return all(name in known for name in reading.values())
+
+
+MOST_SHOWN = 200
+"""Characters of an id that a message quotes, and compares with others."""
+
+
+def unknown(what: str, name: str, known: Collection[str], meant: str | None = None) -> str:
+    """A message about an id that is not known, with the nearest to it, or to what it ``meant``."""
+    near = closest((meant or name)[:MOST_SHOWN], known)
+    return f"unknown {what} {name[:MOST_SHOWN]!r}{near}"

@@ -15,22 +15,24 @@ from typing import Any
 import pyarrow as pa
 
 from spanbench_pipeline.corpora import legalbench_names as names
-from spanbench_pipeline.corpora import strict_json
 from spanbench_pipeline.corpora.strict_json import kind
 from spanbench_pipeline.errors import InputError
 from spanbench_pipeline.evalset import EvalSet, texts
-from spanbench_pipeline.exchange import Entry, GivenList, fields
-from spanbench_pipeline.exchange.ids import closest
+from spanbench_pipeline.exchange import Entry, GivenList, fields, stamp
+from spanbench_pipeline.exchange.ids import closest, unknown
+from spanbench_pipeline.exchange.json_file import Value
+from spanbench_pipeline.exchange.stamp import Stamp
 
 LISTS, FOUND = "qa_result_list", "retrieved_snippets"
 Place = tuple[str, int, int]
 
 
-def write(rankings: pa.Table, evalset: EvalSet) -> Iterator[bytes]:
+def write(rankings: pa.Table, evalset: EvalSet, of: Stamp | None = None) -> Iterator[bytes]:
     """The result file of one configuration: every query of the corpus, weighing the same.
 
     ``file_path`` is the published name where the document is one of LegalBench-RAG's, else the
-    doc_id and ``.txt``. Each entry has ``query_id`` beside what LegalBench-RAG writes.
+    doc_id and ``.txt``. Beside what LegalBench-RAG writes each entry has ``query_id``, and the file
+    the stamp ``of`` what was ranked, if there is one.
     """
     text_of = texts(evalset.documents)
     gold, ranked = (_by_query(table) for table in (evalset.gold_spans, rankings))
@@ -54,7 +56,10 @@ def write(rankings: pa.Table, evalset: EvalSet) -> Iterator[bytes]:
     for number, result in enumerate(results()):
         opening = ",\n" if number else ""
         yield (opening + json.dumps(result, ensure_ascii=False, allow_nan=False)).encode()
-    yield f'\n], "weights": {json.dumps([1.0] * evalset.queries.num_rows)}}}\n'.encode()
+    yield f'\n], "weights": {json.dumps([1.0] * evalset.queries.num_rows)}'.encode()
+    if of is not None:
+        yield f', "{stamp.KEY}": {json.dumps(of.said(), ensure_ascii=False)}'.encode()
+    yield b"}\n"
 
 
 def file_path(doc_id: str) -> str:
@@ -64,32 +69,62 @@ def file_path(doc_id: str) -> str:
     return names.published(path) if ours else path
 
 
-def read(text: str, where: str, evalset: EvalSet) -> list[GivenList]:
-    """The lists of a result file, in its order.
+def is_result(values: Sequence[Value]) -> bool:
+    """Whether a file's JSON values are one result file."""
+    return len(values) == 1 and isinstance(values[0][1], dict) and LISTS in values[0][1]
+
+
+def read(value: Any, where: str, evalset: EvalSet) -> list[GivenList]:
+    """The lists of a result file, given as parsed JSON, in its order.
 
     Raises InputError naming file, result and query for JSON of another shape, a query or a file
-    that the corpus does not have, and a query that two of the corpus's ask in the same words with
-    the same gold (``query_id`` then says which).
+    that the corpus does not have, gold that is not the query's, and a query that two of the
+    corpus's ask in the same words with the same gold (``query_id`` then says which).
     """
-    value = strict_json.parse(text.removeprefix(strict_json.BOM), where)
     results = _array(value, LISTS, where)
     identify, document = _identifier(evalset), _documents(evalset)
     found = []
     for number, result in enumerate(results, 1):
         at = f"{where} result {number}"
         query_id = identify(result, at, document)
+        others: set[str] = set()
         entries = [
-            _entry(snippet, f"{at}, query {query_id}, entry {n}", n, document)
+            _entry(snippet, f"{at}, query {query_id}, entry {n}", n, document, others)
             for n, snippet in enumerate(_array(result, FOUND, at), 1)
         ]
-        found.append(GivenList(query_id, tuple(entries), at))
+        found.append(GivenList(query_id, tuple(entries), at, others=frozenset(others)))
     return found
 
 
-def _entry(value: Any, where: str, number: int, document: Callable[[str, str], str]) -> Entry:
+def stamp_of(value: Any, where: str) -> Stamp | None:
+    """What the file says that it ranks."""
+    return stamp.of_json(value.get(stamp.KEY) if isinstance(value, dict) else None, where)
+
+
+_OURS = ("file_path", "span", "answer")
+"""What a snippet calls document, place and text."""
+
+
+def _entry(
+    value: Any, where: str, number: int, document: Callable[[str, str], str], others: set[str]
+) -> Entry:
     doc_id, start, end = _place(value, where, document)
-    score = fields.score(value, where)
-    return Entry(number, doc_id, start, end, None, score, fields.text(value, "answer", where))
+    others |= fields.others(value, (*_OURS, *fields.ENTRY), where)
+    said = fields.statements(value, where)
+    own: dict[str, str | int | None] = {"doc_id": doc_id, "start": start, "end": end}
+    own["text"] = fields.text(value, "answer", where)
+    for key, stated in own.items():
+        if stated is not None and said[key] not in (None, stated):
+            raise InputError(
+                f"{where}: {key} {_quoted(said[key])} is not what {', '.join(_OURS)} say: "
+                f"{_quoted(stated)}"
+            )
+        said[key] = said[key] if stated is None else stated
+    return Entry(number, **said)
+
+
+def _quoted(said: str | int) -> str:
+    return fields.shown(said) if isinstance(said, str) else str(said)
 
 
 def _place(value: Any, where: str, document: Callable[[str, str], str]) -> Place:
@@ -112,7 +147,9 @@ def _documents(evalset: EvalSet) -> Callable[[str, str], str]:
         for candidate in (names.document_id(path), path, canonical):
             if candidate in known:
                 return candidate
-        raise InputError(f"{where}: unknown document {path!r}{closest(canonical, known)}")
+        raise InputError(
+            f"{where}: unknown document {fields.shown(path)}{closest(canonical, known)}"
+        )
 
     return find
 
@@ -130,28 +167,36 @@ def _identifier(evalset: EvalSet) -> Callable[[Any, str, Callable[[str, str], st
         if not isinstance(result, dict):
             raise InputError(f"{where}: must be an object with qa_gt, not {kind(result)}")
         given, truth = fields.text(result, "query_id", where), result.get("qa_gt")
+        if not isinstance(truth, dict) and (given is None or truth is not None):
+            raise InputError(f"{where}: qa_gt must be an object, not {kind(truth)}")
+        truth = truth or {}
+        snippets = [] if truth.get("snippets") is None else _array(truth, "snippets", where)
+        places = [_place(snippet, f"{where}, qa_gt", document) for snippet in snippets]
         if given is not None:
             _check_id(given, truth, where, asks)
-            return given
-        if not isinstance(truth, dict):
-            raise InputError(f"{where}: qa_gt must be an object, not {kind(truth)}")
-        query = fields.required(truth, "query", where)
-        ids = by_text.get(query, [])
-        if len(ids) > 1:
-            places = [_place(s, where, document) for s in _array(truth, "snippets", where)]
-            ids = [i for i in ids if _same_gold(places, gold[i])]
-        if len(ids) != 1:
-            raise InputError(f"{where}: {_unclear(query, ids, by_text)}")
+            ids = [given]
+        else:
+            query = fields.required(truth, "query", where)
+            ids = by_text.get(query, [])
+            if len(ids) > 1:
+                ids = [i for i in ids if _same_gold(places, gold[i])]
+            if len(ids) != 1:
+                raise InputError(f"{where}: {_unclear(query, ids, by_text)}")
+        if places and not _same_gold(places, gold[ids[0]]):
+            raise InputError(
+                f"{where}: the snippets of qa_gt are not the gold spans of query {ids[0]}: the "
+                "file was made for another version of the corpus"
+            )
         return ids[0]
 
     return find
 
 
-def _check_id(given: str, truth: Any, where: str, asks: Mapping[str, str]) -> None:
+def _check_id(given: str, truth: Mapping[str, Any], where: str, asks: Mapping[str, str]) -> None:
     """An id must be known, and ask what the result says was asked, if it says so."""
     if given not in asks:
-        raise InputError(f"{where}: unknown query {given!r}{closest(given, asks)}")
-    query = truth.get("query") if isinstance(truth, dict) else None
+        raise InputError(f"{where}: {unknown('query', given, asks)}")
+    query = truth.get("query")
     if query is not None and query != asks[given]:
         raise InputError(
             f"{where}: query_id {given!r} asks {fields.shown(asks[given])}, but qa_gt asks "

@@ -1,22 +1,23 @@
 """Rankings as JSON lines: a query a line, with the list of what was retrieved for it, best first.
 
-Written: ``query_id``, ``query``, ``metrics`` and ``ranking``, a list of ``{"doc_id", "start",
-"end", "score", "chunk_id"}``. Read: ``query_id`` and one list, whatever its key is called.
+Written: ``query_id``, ``query``, ``metrics``, ``ranking``, a list of ``{"doc_id", "start", "end",
+"score", "chunk_id"}``, and the stamp. Read: ``query_id`` and one list, whatever its key is called.
 """
 
 from __future__ import annotations
 
 import json
 from collections import defaultdict
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from typing import Any
 
 import pyarrow as pa
 
-from spanbench_pipeline.corpora import strict_json
 from spanbench_pipeline.corpora.strict_json import kind
 from spanbench_pipeline.errors import InputError
-from spanbench_pipeline.exchange import Entry, GivenList, fields
+from spanbench_pipeline.exchange import Entry, GivenList, fields, stamp
+from spanbench_pipeline.exchange.json_file import Value
+from spanbench_pipeline.exchange.stamp import Stamp
 
 Fields = dict[str, Any]
 
@@ -24,8 +25,14 @@ Fields = dict[str, Any]
 _LINE_BREAKS = str.maketrans({c: f"\\u{ord(c):04x}" for c in "\x85\u2028\u2029"})
 
 
-def write(rankings: pa.Table, queries: pa.Table, query_metrics: pa.Table) -> Iterator[bytes]:
-    """A line a query of one configuration, in the order of the query ids; empty lists included."""
+def write(
+    rankings: pa.Table, queries: pa.Table, query_metrics: pa.Table, of: Stamp | None = None
+) -> Iterator[bytes]:
+    """A line a query of one configuration, in the order of the query ids; empty lists included.
+
+    Each line has the stamp ``of`` what was ranked, if there is one: lines are easily taken apart.
+    """
+    stamped = {} if of is None else {stamp.KEY: of.said()}
     ranked: dict[str, list[Fields]] = defaultdict(list)
     metrics: dict[str, Fields] = defaultdict(dict)
     columns = ["query_id", "rank", "doc_id", "start_char", "end_char", "score", "chunk_id"]
@@ -46,7 +53,7 @@ def write(rankings: pa.Table, queries: pa.Table, query_metrics: pa.Table) -> Ite
     for query_id, text in zip(
         queries["query_id"].to_pylist(), queries["query"].to_pylist(), strict=True
     ):
-        found = {"metrics": metrics[query_id], "ranking": ranked[query_id]}
+        found = {"metrics": metrics[query_id], "ranking": ranked[query_id], **stamped}
         yield line({"query_id": query_id, "query": text, **found})
 
 
@@ -56,24 +63,35 @@ def line(value: Fields) -> bytes:
     return (written.translate(_LINE_BREAKS) + "\n").encode()
 
 
-def read(text: str, where: str) -> list[GivenList]:
-    """The lists of a file of JSON lines, in its order; blank lines are none.
+def read(values: Sequence[Value]) -> list[GivenList]:
+    """The lists of a file's JSON values, in its order.
 
-    A line has ``query_id`` and exactly one array, the ranking, best first; its other keys are left
-    alone. An entry is an object with ``doc_id``, ``start`` and ``end`` (or ``start_char`` and
-    ``end_char``), or with ``chunk_id``; with ``score`` and ``text`` where it has them. Raises
-    InputError naming file, line and query.
+    Each has ``query_id`` and exactly one array, the ranking, best first. What was asked may stand
+    under ``query``, and of which corpus under ``corpus``; other keys are left alone. An entry is an
+    object with ``doc_id``, ``start`` and ``end`` (or ``start_char`` and ``end_char``), or with
+    ``chunk_id``; with ``score``, ``rank`` and ``text`` where it has them. Raises InputError naming
+    file, line and query.
     """
-    lines = text.removeprefix(strict_json.BOM).split("\n")
-    return [
-        _list(found, f"{where} line {number}")
-        for number, found in enumerate(lines, 1)
-        if found.strip(" \t\r")
-    ]
+    return [_list(value, where) for where, value in values]
 
 
-def _list(found: str, where: str) -> GivenList:
-    value = strict_json.parse(found, where)
+def stamp_of(values: Sequence[Value]) -> Stamp | None:
+    """What the file says that it ranks; InputError where two of its lines differ in it."""
+    first: tuple[str, Stamp | None] | None = None
+    for where, value in values:
+        if not isinstance(value, dict):
+            continue
+        found = stamp.of_json(value.get(stamp.KEY), where)
+        if first is not None and found != first[1]:
+            raise InputError(
+                f"{where}: its {stamp.KEY!r} is not that of {first[0]}: the file holds rankings of "
+                "two exports, or of one and of something else; score them apart"
+            )
+        first = where, found
+    return None if first is None else first[1]
+
+
+def _list(value: Any, where: str) -> GivenList:
     if not isinstance(value, dict):
         raise InputError(f"{where}: must be an object with query_id and a list, not {kind(value)}")
     query_id = fields.required(value, "query_id", where)
@@ -83,23 +101,27 @@ def _list(found: str, where: str) -> GivenList:
         named = f" ({', '.join(arrays)})" if arrays else ""
         raise InputError(f"{at}: {len(arrays)} arrays{named}, not the one that is the ranking")
     entries = value[arrays[0]]
-    made = [_entry(entry, f"{at}, entry {n}", n) for n, entry in enumerate(entries, 1)]
-    return GivenList(query_id, tuple(made), where)
+    others: set[str] = set()
+    made = [_entry(entry, f"{at}, entry {n}", n, others) for n, entry in enumerate(entries, 1)]
+    query, corpus = (fields.text(value, key, at) for key in ("query", "corpus"))
+    return GivenList(
+        query_id, tuple(made), where, query=query, corpus=corpus, others=frozenset(others)
+    )
 
 
-def _entry(value: Any, where: str, number: int) -> Entry:
+def _entry(value: Any, where: str, number: int, others: set[str]) -> Entry:
     if not isinstance(value, dict):
         what = "a bare span belongs to no document" if isinstance(value, list) else ""
         raise InputError(
             f"{where}: must be an object with doc_id, start and end, not {kind(value)}"
             + (f": {what}" if what else "")
         )
-    chunk_id, doc_id = (fields.text(value, key, where) for key in ("chunk_id", "doc_id"))
-    start, end = (fields.offset(value, key, where) for key in ("start", "end"))
-    has_place = start is not None or end is not None
-    if has_place and doc_id is None:
-        raise InputError(f"{where}: offsets without doc_id: a bare span belongs to no document")
-    if (start is None) != (end is None) or (not has_place and chunk_id is None):
-        raise InputError(f"{where}: give doc_id, start and end, or chunk_id")
-    score, text = fields.score(value, where), fields.text(value, "text", where)
-    return Entry(number, doc_id, start, end, chunk_id, score, text)
+    others |= fields.others(value, fields.ENTRY, where)
+    said = fields.statements(value, where)
+    if said["chunk_id"] is None:
+        has_place = said["start"] is not None or said["end"] is not None
+        if has_place and said["doc_id"] is None:
+            raise InputError(f"{where}: offsets without doc_id: a bare span belongs to no document")
+        if said["start"] is None or said["end"] is None:
+            raise InputError(f"{where}: give doc_id, start and end, or chunk_id")
+    return Entry(number, **said)

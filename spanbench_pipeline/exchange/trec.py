@@ -12,12 +12,13 @@ import itertools
 import math
 import re
 from collections import defaultdict
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass
 
 import pyarrow as pa
 
 from spanbench_pipeline.errors import InputError
-from spanbench_pipeline.exchange import Entry, GivenList
+from spanbench_pipeline.exchange import Entry, GivenList, fields
 from spanbench_pipeline.exchange.ids import encode
 from spanbench_pipeline.measures.rankings import deduplicate
 from spanbench_pipeline.measures.relevance import judge
@@ -25,6 +26,8 @@ from spanbench_pipeline.measures.relevance import judge
 
 def run(rankings: pa.Table, tag: str) -> Iterator[bytes]:
     """One configuration's rankings, a line a ranked chunk; a chunk's repeats are left out.
+
+    ``tag`` ends every line: what names the run, and says what it is of.
 
     A query with an empty list has no line: the format has no way to say it.
     """
@@ -57,53 +60,80 @@ def judgements(
     )
 
 
+COLUMNS = ("query", "Q0", "chunk", "rank", "score", "tag")
+HEADINGS = {"query_id", "qid", "query", "doc_id", "docid", "chunk_id", "rank", "score"}
+"""Words that head a column in tables of rankings, where a run has no header at all."""
+_COLUMN = re.compile(r"[^ \t\f\v]+")
+"""A column as other tools read it: parted by white space of ASCII alone."""
+_LINE_ENDS = re.compile(r"\r\n|\n|\r")
 _NUMBER = re.compile(r"[+-]?([0-9]+\.?[0-9]*|\.[0-9]+)([eE][+-]?[0-9]+)?")
 
 Decode = Callable[[list[str], str], dict[str, str]]
 """(ids, what they are) -> the known id that each stands for"""
 
 
-def read_run(text: str, where: str, decode: Decode) -> list[GivenList]:
-    """The lists of a run, each by rank; lines may stand in any order.
+@dataclass(frozen=True)
+class Run:
+    """The lines of a run: query id -> rank and entry of each, ids as they stand; and the tag."""
+
+    where: str
+    of_query: Mapping[str, list[tuple[int, Entry]]]
+    tag: str | None
+
+
+def read_run(text: str, where: str) -> Run:
+    """The lines of a run, which may stand in any order.
 
     Raises InputError naming file and line for a line without six columns, a rank that is no whole
-    number or is given twice, and a score that is no number.
+    number, a score that is no number, and a second tag: two runs have two rankings a query.
     """
     of_query: dict[str, list[tuple[int, Entry]]] = defaultdict(list)
-    for number, line in enumerate(text.removeprefix("\ufeff").split("\n"), 1):
-        if line.strip():
-            query, rank, entry = _line(line, f"{where} line {number}", number)
-            of_query[query].append((rank, entry))
-    queries = decode(list(of_query), "query")
-    pieces = [str(entry.chunk_id) for entries in of_query.values() for _, entry in entries]
+    first: tuple[str, int] | None = None
+    for number, line in enumerate(_LINE_ENDS.split(text), 1):
+        columns = _COLUMN.findall(line)
+        if not columns:
+            continue
+        query, rank, entry, tag = _line(columns, f"{where} line {number}", number)
+        first = first or (tag, number)
+        if tag != first[0]:
+            raise InputError(
+                f"{where} line {number}: tag {tag[:60]!r}, but line {first[1]} has "
+                f"{first[0][:60]!r}: two runs in one file; score each alone"
+            )
+        of_query[query].append((rank, entry))
+    return Run(where, of_query, first and first[0])
+
+
+def lists(run: Run, decode: Decode) -> list[GivenList]:
+    """The lists of a run, each by rank; InputError for a rank given twice."""
+    queries = decode(list(run.of_query), "query")
+    pieces = [str(entry.chunk_id) for entries in run.of_query.values() for _, entry in entries]
     chunks = decode(pieces, "chunk") if pieces else {}
     found = []
-    for query, ranked in of_query.items():
-        ranked.sort(key=lambda item: item[0])
-        _check_ranks(ranked, query, where)
+    for query, given in run.of_query.items():
+        ranked = sorted(given, key=lambda item: item[0])
+        _check_ranks(ranked, query, run.where)
         entries = (Entry(e.at, chunk_id=chunks[str(e.chunk_id)], score=e.score) for _, e in ranked)
-        found.append(GivenList(queries[query], tuple(entries), where, "line"))
+        found.append(GivenList(queries[query], tuple(entries), run.where, "line"))
     return found
 
 
-def _line(line: str, where: str, number: int) -> tuple[str, int, Entry]:
-    columns = line.split()
-    if len(columns) != 6:
+def _line(columns: list[str], where: str, number: int) -> tuple[str, int, Entry, str]:
+    if len(columns) != len(COLUMNS):
         raise InputError(
-            f"{where}: {len(columns)} columns, not the six of a TREC run (query Q0 chunk rank "
-            "score tag); an id that holds white space must be percent-encoded"
+            f"{where}: {len(columns)} columns, not the six of a TREC run ({' '.join(COLUMNS)}); an "
+            "id that holds white space must be percent-encoded"
         )
-    query, _, chunk, rank, score, _ = columns
-    if not rank.isascii() or not rank.removeprefix("-").isdigit():
-        raise InputError(f"{where}: rank {rank!r} is no whole number")
-    return query, int(rank), Entry(number, chunk_id=chunk, score=_score(score, where))
+    query, _, chunk, rank, score, tag = columns
+    entry = Entry(number, chunk_id=chunk, score=_score(score, where))
+    return query, fields.whole_text(rank, "rank", where), entry, tag
 
 
 def _score(text: str, where: str) -> float:
     # float() alone takes "1_0" and digits of other scripts, which no other tool reads so.
     score = float(text) if _NUMBER.fullmatch(text) else math.nan
     if not math.isfinite(score):
-        raise InputError(f"{where}: score {text!r} is no number that could order anything")
+        raise InputError(f"{where}: score {text[:60]!r} is no number that could order anything")
     return score
 
 

@@ -49,7 +49,12 @@ Prints = dict[str, str]
 
 def table_hash(name: str, table: pa.Table) -> str:
     """A hash of the rows of one of the tables in ``HASHED``, in whatever order they stand."""
-    columns = [table[c].to_pylist() for c in HASHED[name]]
+    return rows_hash(table, HASHED[name])
+
+
+def rows_hash(table: pa.Table, names: Sequence[str]) -> str:
+    """A hash of the rows of some columns, in whatever order they stand."""
+    columns = [table[c].to_pylist() for c in names]
     rows = sorted(json.dumps(row, ensure_ascii=False) for row in zip(*columns, strict=True))
     return hashlib.sha256("\n".join(rows).encode()).hexdigest()
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 
 import pyarrow as pa
 import pyarrow.parquet as pq
@@ -36,10 +36,11 @@ def files(scored: Scored) -> Files:
         yield f"{name}.parquet", [parquet(name, table)]
 
 
-def parquet(name: str, table: pa.Table) -> bytes:
-    """A declared table as the bytes of a Parquet file."""
+def parquet(name: str, table: pa.Table, said: Mapping[str, str] | None = None) -> bytes:
+    """A declared table as the bytes of a Parquet file, with what is ``said`` of it as metadata."""
     sink = pa.BufferOutputStream()
-    pq.write_table(tables.conform(name, table), sink, compression="zstd")
+    made = tables.conform(name, table).replace_schema_metadata(said)
+    pq.write_table(made, sink, compression="zstd")
     content: bytes = sink.getvalue().to_pybytes()
     return content
 

@@ -2,58 +2,102 @@
 
 from __future__ import annotations
 
-import re
-from pathlib import Path
+from dataclasses import dataclass
+from typing import Any
 
 import pyarrow as pa
 
-from spanbench_pipeline.corpora import strict_json
 from spanbench_pipeline.errors import InputError
 from spanbench_pipeline.evalset import EvalSet
-from spanbench_pipeline.exchange import GivenList, legalbenchrag, lines, tables_file, trec
+from spanbench_pipeline.exchange import (
+    GivenList,
+    json_file,
+    legalbenchrag,
+    lines,
+    tables_file,
+    trec,
+)
+from spanbench_pipeline.exchange.given import Given
 from spanbench_pipeline.exchange.ids import decoder
-from spanbench_pipeline.scoring.chunk_file import read_bytes
+from spanbench_pipeline.exchange.stamp import Stamp, of_tag
 
 FORMATS = ("jsonl", "trec", "legalbenchrag", "parquet")
 
 
-def read(
-    path: Path, evalset: EvalSet, chunks: pa.Table | None, kind: str | None, config: str | None
-) -> tuple[list[GivenList], str]:
-    """The lists of a file and its format, which is told by the content where ``kind`` is None."""
-    if kind == "parquet" or (kind is None and path.suffix == ".parquet"):
-        return tables_file.read(path, config), "parquet"
-    where = str(path)
-    text = strict_json.decode(read_bytes(path), where)
-    found = kind or told(text)
-    if found == "jsonl":
-        return lines.read(text, where), found
-    if found == "legalbenchrag":
-        return legalbenchrag.read(text, where, evalset), found
-    return _trec(text, where, evalset, chunks), found
+@dataclass(frozen=True)
+class RankingsFile:
+    """A file that was read and parsed: its format, what it says that it ranks, and its content."""
+
+    where: str
+    kind: str
+    content: Any
+    stamp: Stamp | None = None
+    """What was ranked; None where the file does not say."""
+
+    def lists(self, evalset: EvalSet, chunks: pa.Table | None) -> list[GivenList]:
+        """The lists, queries and documents by the ids of the corpus."""
+        if self.kind == "parquet":
+            return tables_file.lists(self.content, self.where)
+        if self.kind == "legalbenchrag":
+            return legalbenchrag.read(self.content, self.where, evalset)
+        if self.kind == "jsonl":
+            return lines.read(self.content)
+        return _of_run(self.content, evalset, chunks)
 
 
-def told(text: str) -> str:
-    """The format of a text: JSON lines, LegalBench-RAG's one JSON object, else a TREC run."""
-    head = text.removeprefix(strict_json.BOM).lstrip()
-    if not head.startswith(("{", "[")):
-        return "trec"
-    opening = re.match(r'\{\s*("[^"]*")?', head)
-    whole = head.partition("\n")[0].strip() == "{"
-    named = opening is not None and opening[1] in (f'"{legalbenchrag.LISTS}"', '"weights"')
-    return "legalbenchrag" if whole or named else "jsonl"
+def read(given: Given, kind: str | None, config: str | None, corpus: str) -> RankingsFile:
+    """The file, whose format is told by its content where ``kind`` is None."""
+    where = given.where
+    if kind == "parquet" or (kind is None and given.is_parquet):
+        table = tables_file.read(given, config, corpus)
+        return RankingsFile(where, "parquet", table, tables_file.stamp_of(table, where))
+    text = given.text()
+    if kind == "trec" or (kind is None and not text.lstrip().startswith(("{", "["))):
+        _require_no_cells(text, where)
+        run = trec.read_run(text, where)
+        return RankingsFile(where, "trec", run, None if run.tag is None else of_tag(run.tag))
+    values = json_file.values(text, where)
+    if kind == "legalbenchrag" or (kind is None and legalbenchrag.is_result(values)):
+        result = _only(values, where)
+        return RankingsFile(where, "legalbenchrag", result, legalbenchrag.stamp_of(result, where))
+    return RankingsFile(where, "jsonl", values, lines.stamp_of(values))
 
 
-def _trec(text: str, where: str, evalset: EvalSet, chunks: pa.Table | None) -> list[GivenList]:
-    if not text.strip():
+_CELLS = {",": "CSV", ";": "CSV with semicolons", "\t": "TSV"}
+
+
+def _require_no_cells(text: str, where: str) -> None:
+    """InputError where the first line is that of a table in cells, which is nobody's ranking."""
+    first = text.lstrip().partition("\n")[0].strip()
+    words = first.split()
+    is_run = len(words) == len(trec.COLUMNS)
+    for mark, what in _CELLS.items():
+        cells = [cell.strip(" \"'").lower() for cell in first.split(mark)]
+        headed = len(cells) > 1 and any(cell in trec.HEADINGS for cell in cells)
+        torn = len(cells) > max(1, len(words))
+        if (headed and mark == "\t") or (not is_run and (headed or torn)):
+            raise InputError(
+                f"{where} line 1: this seems to be {what}, which is no format of rankings: write "
+                f"JSON lines, Parquet, or a TREC run ({' '.join(trec.COLUMNS)}, no header)"
+            )
+
+
+def _only(values: list[json_file.Value], where: str) -> Any:
+    if len(values) != 1:
+        raise InputError(f"{where}: {len(values)} JSON values, not the one of a result file")
+    return values[0][1]
+
+
+def _of_run(run: trec.Run, evalset: EvalSet, chunks: pa.Table | None) -> list[GivenList]:
+    if not run.of_query:
         return []
     if chunks is None:
         raise InputError(
-            f"{where}: a TREC run names chunks and not their places; give the chunk table with "
+            f"{run.where}: a TREC run names chunks and not their places; give the chunk table with "
             "--chunks FILE or --chunker NAME"
         )
     known = {
         "query": dict.fromkeys(evalset.queries["query_id"].to_pylist()),
         "chunk": dict.fromkeys(chunks["chunk_id"].to_pylist()),
     }
-    return trec.read_run(text, where, lambda ids, what: decoder(ids, known[what], what, where))
+    return trec.lists(run, lambda ids, what: decoder(ids, known[what], what, run.where))

@@ -60,6 +60,8 @@ class Scored:
     n_chunks: int | None
     """Chunks of the chunk table; None without one."""
     provenance: Mapping[str, str]
+    remarks: tuple[str, ...] = ()
+    """How the file stands to what it was scored with, a sentence each, where that must be known."""
 
 
 def report(scored: Scored) -> Report:
@@ -84,7 +86,7 @@ def report(scored: Scored) -> Report:
 
 def notes(scored: Scored) -> list[str]:
     """What a reader must know of the file, a sentence each; [] where there is nothing."""
-    taken, found = scored.taken, []
+    taken, found = scored.taken, list(scored.remarks)
     if taken.missing:
         found.append(
             f"{len(taken.missing)} of {scored.evalset.queries.num_rows} queries have no list in "
@@ -104,6 +106,11 @@ def notes(scored: Scored) -> list[str]:
         found.append(
             f"lists of up to {taken.longest} entries are looked at to {scored.depth}, the corpus's "
             "depth"
+        )
+    if taken.left_alone:
+        found.append(
+            f"keys of the entries that say nothing to score: {_first(taken.left_alone)}; they were "
+            "left alone"
         )
     return found
 

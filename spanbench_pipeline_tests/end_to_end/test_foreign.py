@@ -2,8 +2,12 @@
 
 from __future__ import annotations
 
+import hashlib
 import json
+import os
+import re
 import shutil
+import threading
 from pathlib import Path
 from typing import Any
 
@@ -72,6 +76,78 @@ def test_what_is_exported_is_scored_as_it_was(home: Path, exported: Path, file: 
     }
 
 
+FILES = ("trec/naive_bm25.run", "legalbenchrag/naive_bm25.json", "jsonl/naive_bm25.jsonl")
+
+
+def unstamped(path: Path, to: Path) -> Path:
+    """The file as spanbench wrote it before files said what they rank."""
+    text = path.read_text()
+    if path.suffix == ".run":
+        text = re.sub(";chunker=.*", "", text)
+    else:
+        text = re.sub(', "spanbench": {[^}]*}', "", text)
+    assert "documents" not in text
+    to.write_text(text)
+    return to
+
+
+def test_other_chunks_than_those_ranked_are_refused(
+    home: Path, exported: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Exported at step = 150 and scored at 50: other ids, and more relevant chunks."""
+    copied = tmp_path / "home"
+    shutil.copytree(home, copied)
+    experiment = copied / "experiments" / "small.toml"
+    experiment.write_text(experiment.read_text().replace("step = 150", "step = 50"))
+    stored = copied / "parquet" / "small" / "chunks" / "naive.parquet"
+    ours = means(pq.read_table(home / "parquet/small/config_metrics.parquet"), "naive + bm25")
+
+    def scored(path: Path, *more: str) -> tuple[int, dict[str, Any]]:
+        given = ["score", "--rankings", str(path), "--corpus", "small", "--format", "json", *more]
+        code = cli.main(["--home", str(copied), *given, "--name", "naive + bm25"])
+        return code, json.loads(capsys.readouterr().out)
+
+    capsys.readouterr()
+    beir = exported / "beir" / "naive" / "corpus.jsonl"
+    for file in (*FILES, "parquet/rankings.parquet"):
+        code, said = scored(exported / file, "--chunker", "naive")
+        assert (code, said["result"]) == (2, "error")
+        assert "the chunks are not those that were ranked" in said["message"]
+        assert "'naive'" in said["message"]
+        assert scored(exported / file, "--chunker", "clause")[0] == 2
+    both = exported / "parquet" / "chunks.parquet"  # of both chunkers
+    for file, chunks in zip(FILES, (both, beir, stored), strict=True):
+        code, said = scored(exported / file, "--chunks", str(chunks))
+        assert (code, said["notes"]) == (0, [])
+        found = {(m["metric"], m["k"]): m["value"] for m in said["metrics"] if not m["subset"]}
+        assert {key: found[key] for key in ours} == ours
+    for file in FILES:
+        path = unstamped(exported / file, tmp_path / Path(file).name)
+        code, said = scored(path, "--chunker", "naive")
+        assert code == 2
+        assert "cuts otherwise now than when the corpus was last run" in said["message"]
+        assert str(stored.name) in said["message"]
+    # Without a stamp, what the last run stored is taken for what was ranked.
+    experiment.write_text(experiment.read_text().replace("step = 50", "step = 150"))
+    code, said = scored(tmp_path / "naive_bm25.run", "--chunker", "naive")
+    assert code == 0
+    assert "does not say which chunks it ranks" in " ".join(said["notes"])
+
+
+def test_a_pipe_is_scored_and_hashed_as_it_was_read(
+    home: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    text = foreign(tmp_path / "mine.jsonl", q1=[span("alpha", 0, 70)]).read_bytes()
+    pipe = tmp_path / "pipe"
+    os.mkfifo(pipe)
+    writer = threading.Thread(target=pipe.write_bytes, args=(text,), daemon=True)
+    writer.start()
+    given = ["score", "--rankings", str(pipe), "--corpus", "fresh", "--format", "json"]
+    assert cli.main(["--home", str(home), *given]) == 0
+    found = json.loads(capsys.readouterr().out)
+    assert found["provenance"]["sha256 of the file"] == hashlib.sha256(text).hexdigest()
+
+
 def test_the_exported_files(exported: Path) -> None:
     files = {p.relative_to(exported).as_posix() for p in exported.rglob("*") if p.is_file()}
     assert {
@@ -85,6 +161,9 @@ def test_the_exported_files(exported: Path) -> None:
     } <= files
     manifest = json.loads((exported / "manifest.json").read_text())
     assert [c["config"] for c in manifest["configurations"]] == ["naive + bm25", "clause + bm25"]
+    naive, clause = (c["ranked"] for c in manifest["configurations"])
+    assert naive["documents"] == clause["documents"]
+    assert naive["chunks"] != clause["chunks"]
     metrics = pq.read_table(exported / "parquet" / "query_metrics.parquet")
     assert set(metrics["config"].to_pylist()) == {"naive + bm25", "clause + bm25"}
     first = json.loads((exported / "jsonl" / "naive_bm25.jsonl").read_text().splitlines()[0])

@@ -1,14 +1,16 @@
 from __future__ import annotations
 
 import json
+from pathlib import Path
 from typing import Any
 
 import pytest
 
 from spanbench_pipeline.errors import InputError
 from spanbench_pipeline.evalset import Document, EvalSet, GoldSpan, Query, assemble
-from spanbench_pipeline.exchange import legalbenchrag
-from spanbench_pipeline.scoring.rankings_file import told
+from spanbench_pipeline.exchange import GivenList, legalbenchrag
+from spanbench_pipeline.exchange.given import Given
+from spanbench_pipeline.scoring import rankings_file
 
 TICK = "privacy_qa/TickTick_ To Do List with Reminder, Day Planner"
 
@@ -35,10 +37,15 @@ def result(query: str, gold: list[dict[str, Any]], *found: dict[str, Any]) -> di
     return {"qa_gt": {"query": query, "snippets": gold}, "retrieved_snippets": list(found)}
 
 
+def read_text(text: str, known: EvalSet) -> list[GivenList]:
+    found = rankings_file.read(Given(Path("results.json"), text.encode()), None, None, "c")
+    assert found.kind == ("legalbenchrag" if "qa_result_list" in text else "jsonl")
+    return found.lists(known, None)
+
+
 def read(*results: dict[str, Any]) -> dict[str, list[tuple[Any, ...]]]:
     text = json.dumps({"qa_result_list": results, "weights": [1.0] * len(results)}, indent=4)
-    assert told(text) == "legalbenchrag"
-    lists = legalbenchrag.read(text, "results.json", evalset())
+    lists = read_text(text, evalset())
     return {
         g.query_id: [(e.doc_id, e.start, e.end, e.score, e.text) for e in g.entries] for g in lists
     }
@@ -111,11 +118,13 @@ def test_two_queries_with_one_gold_need_an_id() -> None:
     given = result("the same?", [snippet("d.txt", 0, 5)])
     text = json.dumps({"qa_result_list": [given]})
     with pytest.raises(InputError, match=r"queries one, two ask .* with the same gold; say"):
-        legalbenchrag.read(text, "results.json", twins)
+        read_text(text, twins)
     named = json.dumps({"qa_result_list": [given | {"query_id": "two"}]})
-    assert [g.query_id for g in legalbenchrag.read(named, "results.json", twins)] == ["two"]
+    assert [g.query_id for g in read_text(named, twins)] == ["two"]
 
 
 def test_another_json_is_none() -> None:
+    with pytest.raises(InputError, match="key 'query_id' is missing"):
+        read_text('{\n "tests": []\n}', evalset())
     with pytest.raises(InputError, match="key 'qa_result_list' is missing: no result file"):
-        legalbenchrag.read('{\n "tests": []\n}', "results.json", evalset())
+        legalbenchrag.read({"tests": []}, "results.json", evalset())

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-import tempfile
+import json
 from collections.abc import Callable
 from pathlib import Path
 
@@ -10,7 +10,9 @@ import pyarrow as pa
 import pytest
 from hypothesis import assume, given, settings
 
-from spanbench_pipeline.exchange import legalbenchrag, lines, trec
+from spanbench_pipeline.exchange import legalbenchrag, lines, stamp, trec
+from spanbench_pipeline.exchange.given import Given as File
+from spanbench_pipeline.exchange.stamp import Stamp
 from spanbench_pipeline.scoring import rankings_file
 from spanbench_pipeline.scoring.files import parquet
 from spanbench_pipeline.scoring.measured import Measured, measure
@@ -26,11 +28,13 @@ def no_metrics() -> pa.Table:
     return pa.schema([*fields, ("k", pa.int64()), ("value", pa.float64())]).empty_table()
 
 
-WRITERS: dict[str, Callable[[Given], bytes]] = {
-    "jsonl": lambda g: b"".join(lines.write(g.rankings, g.evalset.queries, no_metrics())),
-    "trec": lambda g: b"".join(trec.run(g.rankings, "a tag")),
-    "legalbenchrag": lambda g: b"".join(legalbenchrag.write(g.rankings, g.evalset)),
-    "parquet": lambda g: parquet("rankings", g.rankings),
+WRITERS: dict[str, Callable[[Given, Stamp], bytes]] = {
+    "jsonl": lambda g, of: b"".join(lines.write(g.rankings, g.evalset.queries, no_metrics(), of)),
+    "trec": lambda g, of: b"".join(trec.run(g.rankings, of.tag("a; tag"))),
+    "legalbenchrag": lambda g, of: b"".join(legalbenchrag.write(g.rankings, g.evalset, of)),
+    "parquet": lambda g, of: parquet(
+        "rankings", g.rankings, {stamp.KEY: json.dumps({CONFIG: of.said()})}
+    ),
 }
 
 
@@ -45,12 +49,11 @@ def test_scored_back_it_is_the_same(kind: str, given: Given) -> None:
     parts = {q["query_id"]: q["subset"] for q in given.evalset.queries.to_pylist()}
     there = {parts[q] for q in given.rankings["query_id"].to_pylist()}
     assume(there == set(parts.values()))  # a part without an entry never ran
-    with tempfile.TemporaryDirectory() as folder:
-        path = Path(folder) / f"mine.{kind}"
-        path.write_bytes(WRITERS[kind](given))
-        told = None if kind != "trec" else "trec"  # an empty run is nobody's format
-        lists, found = rankings_file.read(path, given.evalset, given.chunks, told, None)
-    assert found == kind
+    of = stamp.made(given.evalset, given.chunks, "my; chunker=é")
+    file = File(Path("mine"), WRITERS[kind](given, of))
+    found = rankings_file.read(file, None, None, CORPUS)
+    assert (found.kind, found.stamp) == (kind, of)
+    lists = found.lists(given.evalset, given.chunks)
     taken = take(lists, given.evalset, given.chunks, where="mine", **NAMED)
     again, before = measured(given, taken.rankings), measured(given, given.rankings)
     assert again.tables.keys() == before.tables.keys()

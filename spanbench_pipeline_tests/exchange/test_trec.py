@@ -61,7 +61,7 @@ def plain(names: list[str], what: str) -> dict[str, str]:
 
 def test_lines_may_stand_in_any_order_and_ranks_may_have_holes() -> None:
     text = "q Q0 c 7 1.0 t\nq Q0 a 1 9.0 t\n\nr Q0 b 0 2 t\r\nq Q0 b 3 5 t\n"
-    found = trec.read_run(text, "mine.run", plain)
+    found = trec.lists(trec.read_run(text, "mine.run"), plain)
     assert {g.query_id: [(e.chunk_id, e.score, e.at) for e in g.entries] for g in found} == {
         "q": [("a", 9.0, 2), ("b", 5.0, 5), ("c", 1.0, 1)],
         "r": [("b", 2.0, 4)],
@@ -73,7 +73,10 @@ def test_lines_may_stand_in_any_order_and_ranks_may_have_holes() -> None:
     [
         ("q Q0 a 1 2.0", r"mine.run line 1: 5 columns, not the six"),
         ("q Q0 a b 1 2.0 t", r"mine.run line 1: 7 columns.*percent-encoded"),
-        ("q Q0 a 1.5 2.0 t", r"line 1: rank '1.5' is no whole number"),
+        ("q Q0 a 1.5 2.0 t", r"line 1: rank must be a whole number, not 1.5"),
+        (f"q Q0 a {'7' * 5000} 2.0 t", r"line 1: rank 777777777777777… is beyond any"),
+        (f"q Q0 a 1 {'7' * 5000} t", r"line 1: score '7{60}' is no number"),
+        ("q Q0 a 1 2 t\n\nq Q0 b 2 1 u", r"line 3: tag 'u', but line 1 has 't': two runs"),
         ("q Q0 a 1 nan t", r"line 1: score 'nan' is no number"),
         ("q Q0 a 1 -inf t", r"line 1: score '-inf' is no number"),
         ("q Q0 a 1 1_0 t", r"line 1: score '1_0' is no number"),
@@ -85,7 +88,7 @@ def test_lines_may_stand_in_any_order_and_ranks_may_have_holes() -> None:
 )
 def test_what_is_no_run_is_refused(text: str, message: str) -> None:
     with pytest.raises(InputError, match=message):
-        trec.read_run(text, "mine.run", plain)
+        trec.lists(trec.read_run(text, "mine.run"), plain)
 
 
 def test_ids_must_be_known_in_one_reading() -> None:

@@ -13,6 +13,8 @@ import pytest
 from spanbench_pipeline import tables
 from spanbench_pipeline.errors import InputError
 from spanbench_pipeline.evalset import Document, EvalSet, GoldSpan, Query, assemble
+from spanbench_pipeline.exchange import GivenList
+from spanbench_pipeline.exchange.given import given as given_file
 from spanbench_pipeline.scoring import chunk_file, rankings_file
 from spanbench_pipeline.scoring.taken import Taken, of_part, take
 
@@ -51,6 +53,10 @@ def line(query_id: str, *entries: Any, key: str = "ranking", **more: Any) -> str
 WHOLE = [line("q1", a()), line("q2", a()), line("q3", a())]
 
 
+def read(path: Path, known: pa.Table | None = None, evalset: EvalSet = EVALSET) -> list[GivenList]:
+    return rankings_file.read(given_file(path), None, None, "c").lists(evalset, known)
+
+
 def taken(
     path: Path,
     *given: str,
@@ -59,7 +65,7 @@ def taken(
     evalset: EvalSet = EVALSET,
 ) -> Taken:
     path.write_text("\n".join(given), encoding="utf-8")
-    lists, _ = rankings_file.read(path, evalset, known, None, None)
+    lists = read(path, known, evalset)
     return take(lists, evalset, known, corpus="c", config="m", where=str(path), order=order)
 
 
@@ -91,7 +97,7 @@ def test_a_missing_query_is_named_and_empty(tmp_path: Path) -> None:
 def test_lists_of_other_parts_are_left_out_and_unknown_ones_are_not(tmp_path: Path) -> None:
     part = assemble("c", DOCUMENTS, QUERIES[:2])
     (tmp_path / "mine").write_text("\n".join([*WHOLE, line("q9", a())]))
-    lists, _ = rankings_file.read(tmp_path / "mine", EVALSET, None, None, None)
+    lists = read(tmp_path / "mine")
     assert [g.query_id for g in of_part(lists, EVALSET, part)] == ["q1", "q2", "q9"]
 
 
@@ -142,7 +148,12 @@ WRONG: list[tuple[str, list[str], str]] = [
     ("query id no text", ['{"query_id": 7, "ranking": []}'], r"query_id must be text, not a num"),
     ("no array", ['{"query_id": "q1"}'], r"query q1: 0 arrays, not the one that is the ranking"),
     ("two arrays", [line("q1", a(), more=[])], r"query q1: 2 arrays \(ranking, more\)"),
-    ("a line that is no object", ["[1]"], r"line 1: must be an object with query_id .*an array"),
+    (
+        "a line that is no object",
+        [WHOLE[0], "1"],
+        r"line 2: must be an object with query_id .*a number",
+    ),
+    ("an item that is no object", ["[1]"], r"line 1 item 1: must be an object .*a number"),
     ("no JSON", [WHOLE[0], '{"query_id": '], r"line 2: not valid JSON, column"),
     (
         "a key twice",
@@ -220,9 +231,9 @@ def test_what_contradicts_the_chunks_is_refused(
 def test_bytes_that_are_no_text_are_refused(tmp_path: Path) -> None:
     (tmp_path / "mine").write_bytes(b'{"query_id": "\xff"}')
     with pytest.raises(InputError, match="not UTF-8: byte 14"):
-        rankings_file.read(tmp_path / "mine", EVALSET, None, None, None)
+        read(tmp_path / "mine")
     with pytest.raises(InputError, match="cannot be read: No such file"):
-        rankings_file.read(tmp_path / "none", EVALSET, None, None, None)
+        read(tmp_path / "none")
 
 
 def test_a_run_needs_a_chunk_table(tmp_path: Path) -> None:
@@ -260,17 +271,17 @@ def test_parquet_that_is_no_ranking_is_refused(
     path = tmp_path / "mine.parquet"
     pq.write_table(pa.table(columns | changed), path)
     with pytest.raises(InputError, match=message):
-        rankings_file.read(path, EVALSET, None, None, None)
+        read(path)
 
 
 def test_parquet_without_a_column_is_refused(tmp_path: Path) -> None:
     path = tmp_path / "mine.parquet"
     pq.write_table(pa.table({"query_id": ["q1"]}), path)
     with pytest.raises(InputError, match="no column 'rank'; a ranking has query_id, rank"):
-        rankings_file.read(path, EVALSET, None, None, None)
-    path.write_bytes(b"{}")
+        read(path)
+    path.write_bytes(b"PAR1 cut off")
     with pytest.raises(InputError, match="no Parquet file"):
-        rankings_file.read(path, EVALSET, None, None, None)
+        read(path)
 
 
 def piece(chunk_id: str = "c", **place: Any) -> str:
@@ -287,14 +298,15 @@ def piece(chunk_id: str = "c", **place: Any) -> str:
         ([piece(end=21)], r"\[0, 21\) must satisfy 0 <= start < end <= 20"),
         ([piece(end=None)], r"key 'end' is missing"),
         ([piece(start_char=1)], r"line 1: give one of start and start_char, not both"),
-        (["[]"], r"line 1: a chunk must be an object, not an array"),
+        (["[7]"], r"line 1 item 1: a chunk must be an object, not a number"),
+        (["chunk_id,doc_id,start,end"], r"line 1: 'chunk_id,doc_id,start,end' is no JSON; chunks"),
     ],
 )
 def test_chunks_that_are_none_are_refused(tmp_path: Path, given: list[str], message: str) -> None:
     path = tmp_path / "chunks.jsonl"
     path.write_text("\n".join(given))
     with pytest.raises(InputError, match=message):
-        chunk_file.read(path, EVALSET.documents, corpus="c")
+        chunk_file.read(given_file(path), EVALSET.documents, corpus="c")
 
 
 @pytest.mark.parametrize("kind", ["jsonl", "parquet"])
@@ -308,25 +320,10 @@ def test_chunks_of_a_file_are_numbered_by_place(tmp_path: Path, kind: str) -> No
         path.write_text("\n".join(map(json.dumps, rows)) + "\n")
     else:
         pq.write_table(pa.Table.from_pylist(rows), path)
-    found = chunk_file.read(path, EVALSET.documents, corpus="c").to_pylist()
+    found = chunk_file.read(given_file(path), EVALSET.documents, corpus="c").to_pylist()
     kept = ("chunk_id", "doc_id", "chunk_no", "start_char", "end_char", "chunker")
     assert [tuple(row[c] for c in kept) for row in found] == [
         ("z", "A", 0, 0, 9, "given"),
         ("y", "A", 1, 5, 20, "given"),
         ("x", "B", 0, 0, 5, "given"),
     ]
-
-
-@pytest.mark.parametrize(
-    ("text", "kind"),
-    [
-        ('{"query_id": "q", "ranking": []}', "jsonl"),
-        ('\ufeff{"ranking": [], "query_id": "q"}\n', "jsonl"),
-        ('{"qa_result_list": []}', "legalbenchrag"),
-        ('{\n    "weights": []\n}', "legalbenchrag"),
-        ("q Q0 a 1 2 t", "trec"),
-        ("", "trec"),
-    ],
-)
-def test_the_format_is_told_by_the_content(text: str, kind: str) -> None:
-    assert rankings_file.told(text) == kind

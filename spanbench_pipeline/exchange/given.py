@@ -1,0 +1,75 @@
+"""A file or pipe that a person gives, read once: what is hashed is what is parsed."""
+
+from __future__ import annotations
+
+import hashlib
+from dataclasses import dataclass
+from functools import cached_property
+from pathlib import Path
+
+from spanbench_pipeline.corpora import strict_json
+from spanbench_pipeline.errors import InputError
+
+PARQUET = b"PAR1"
+_NO_TEXT: tuple[tuple[bytes, str, str], ...] = (
+    (PARQUET, "Parquet", "Give it where Parquet is read."),
+    (b"ARROW1", "an Arrow file", "Write it as Parquet."),
+    (b"SQLite format 3\0", "an SQLite database", "Export its rows."),
+    (b"\x28\xb5\x2f\xfd", "a zstandard archive", "Unpack it."),
+    (b"\x93NUMPY", "a NumPy array", "Write it as JSON lines."),
+    (b"\x80\x04\x95", "a Python pickle", "Write it as JSON lines."),
+    (b"<!DOCTYPE", "a web page", "Download the file itself."),
+    (b"<html", "a web page", "Download the file itself."),
+)
+"""How a file of data opens that is taken for text and is none, and what to do. What people save
+documents in has its own table, in ``filetypes``."""
+_OF_PROCESSES = ("/dev/stdin", "/dev/fd", "/proc")
+"""Paths that name another file in another process."""
+
+
+@dataclass(frozen=True)
+class Given:
+    """An input with all its bytes."""
+
+    path: Path
+    data: bytes
+
+    @property
+    def where(self) -> str:
+        """The file as messages name it."""
+        return str(self.path)
+
+    @property
+    def is_parquet(self) -> bool:
+        """Whether it opens as Parquet does, whatever its name."""
+        return self.data.startswith(PARQUET)
+
+    @cached_property
+    def sha256(self) -> str:
+        """The hash of the bytes that were read, as hexadecimal digits."""
+        return hashlib.sha256(self.data).hexdigest()
+
+    def text(self) -> str:
+        """The bytes as text without a byte order mark.
+
+        Raises InputError, saying what the file seems to be, for what is no text in UTF-8.
+        """
+        for opening, what, to_do in _NO_TEXT:
+            if self.data.startswith(opening):
+                raise InputError(f"{self.where}: no text. It seems to be {what}. {to_do}")
+        return strict_json.decode(self.data, self.where).removeprefix(strict_json.BOM)
+
+
+def given(path: Path) -> Given:
+    """The file or pipe at ``path``, read to its end; InputError where it cannot be read."""
+    try:
+        return Given(path, path.read_bytes())
+    except (OSError, ValueError) as error:  # ValueError: a NUL in the name
+        reason = getattr(error, "strerror", None) or error
+        raise InputError(f"{path}: cannot be read: {reason}") from error
+
+
+def is_passing(path: Path) -> bool:
+    """Whether what is there can be read once only: a pipe, or an open file of this process."""
+    own = any(path.absolute().is_relative_to(folder) for folder in _OF_PROCESSES)
+    return own or (path.exists() and not path.is_file())

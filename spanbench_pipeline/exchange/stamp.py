@@ -1,0 +1,96 @@
+"""What a ranking is of, written into the file itself, so that one file copied away still says it.
+
+Chunk ids and places mean something beside the chunks, documents and queries that were ranked, and
+beside no others. An exported file therefore carries four hashes: JSON under the key ``spanbench``,
+Parquet in the metadata of its schema, a TREC run in its tag. A file without them is taken at its
+word, as far as that can be checked.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass, fields
+from typing import Any
+from urllib.parse import unquote
+
+import pyarrow as pa
+
+from spanbench_pipeline.errors import InputError
+from spanbench_pipeline.evalset import EvalSet
+from spanbench_pipeline.measures.fingerprints import rows_hash
+
+KEY = "spanbench"
+_DIGITS = 16
+_HASHED: dict[str, tuple[str, ...]] = {
+    "documents": ("doc_id", "text_sha256"),
+    "queries": ("query_id", "query"),
+    "gold_spans": ("query_id", "doc_id", "start_char", "end_char"),
+    "chunks": ("chunk_id", "doc_id", "start_char", "end_char"),
+}
+"""What makes a ranking mean what it means. A chunk's id belongs to it: a TREC run has nothing
+else. What only decides how a ranking is made, such as metadata, does not."""
+
+
+@dataclass(frozen=True)
+class Stamp:
+    """A ranking's chunker by name, and the hashes of what was ranked and asked."""
+
+    chunker: str
+    documents: str
+    queries: str
+    gold_spans: str
+    chunks: str
+
+    def tag(self, name: str) -> str:
+        """The tag of a TREC run: the configuration's name, then every hash."""
+        said = ";".join(f"{key}={value}" for key, value in asdict(self).items())
+        return f"{name};{said}"
+
+    def said(self) -> dict[str, str]:
+        """The stamp as JSON holds it."""
+        return asdict(self)
+
+
+def made(evalset: EvalSet, chunks: pa.Table, chunker: str) -> Stamp:
+    """The stamp of whatever ranks these chunks for these queries."""
+    given = {
+        "documents": evalset.documents,
+        "queries": evalset.queries,
+        "gold_spans": evalset.gold_spans,
+        "chunks": chunks,
+    }
+    return Stamp(chunker, **{name: digest(name, table) for name, table in given.items()})
+
+
+def digest(name: str, table: pa.Table) -> str:
+    """The hash that a stamp has of one of its four tables."""
+    return rows_hash(table, _HASHED[name])[:_DIGITS]
+
+
+_HASH = re.compile(f"[0-9a-f]{{{_DIGITS}}}")
+_TAG = re.compile(
+    ".*?;chunker=(?P<chunker>.*)"
+    + "".join(f";{name}=(?P<{name}>{_HASH.pattern})" for name in _HASHED)
+)
+
+
+def of_tag(tag: str) -> Stamp | None:
+    """The stamp in the tag of a TREC run; None for a tag that has none."""
+    found = _TAG.fullmatch(unquote(tag))
+    return Stamp(**found.groupdict()) if found else None
+
+
+def of_json(value: Any, where: str) -> Stamp | None:
+    """The stamp under ``KEY``; None where there is none, InputError for anything else there."""
+    if value is None:
+        return None
+    names = [field.name for field in fields(Stamp)]
+    texts = [value.get(n) for n in names] if isinstance(value, Mapping) else [None]
+    hashes = [text for text in texts[1:] if isinstance(text, str) and _HASH.fullmatch(text)]
+    if not isinstance(texts[0], str) or len(hashes) < len(names) - 1:
+        raise InputError(
+            f"{where}: {KEY} must hold {', '.join(names)} as spanbench export writes them; leave "
+            "it as it was written, or out"
+        )
+    return Stamp(**{name: value[name] for name in names})
