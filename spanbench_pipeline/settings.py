@@ -35,11 +35,14 @@ def nearest(name: str, valid: Iterable[str]) -> str:
 
 
 def parse(path: Path) -> dict[str, Any]:
-    """A TOML file as dictionaries; InputError where it cannot be read or is not TOML."""
+    """A TOML file as dictionaries; InputError where it cannot be read or is not TOML.
+
+    A byte order mark at its start is none of its content, as TOML has it.
+    """
     if path.is_fifo():  # opened, it would wait for a writer
         raise InputError(f"{path}: cannot be read: a pipe, and every command reads it again")
     try:
-        return tomllib.loads(path.read_text(encoding="utf-8"))
+        return tomllib.loads(path.read_text(encoding="utf-8-sig"))
     except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
         raise InputError(f"{path}: not valid TOML: {error}") from error
     except OSError as error:
