@@ -6,6 +6,7 @@ import difflib
 from collections.abc import Mapping
 from pathlib import Path
 
+from spanbench_pipeline import evalset
 from spanbench_pipeline import experiment as experiments
 from spanbench_pipeline.commands.results import command
 from spanbench_pipeline.corpora import adapt as adapting
@@ -13,6 +14,9 @@ from spanbench_pipeline.corpora import manifest, source
 from spanbench_pipeline.errors import InputError
 from spanbench_pipeline.exchange.given import is_passing
 from spanbench_pipeline.project import Project
+
+SHOWN = 5
+"""Gold spans with white space at an edge that are named; the others are counted."""
 
 
 def adapt(
@@ -41,13 +45,28 @@ def adapt(
     return (
         f"corpus {name}: {counts[0]} documents, {counts[1]} queries, {counts[2]} gold spans\n"
         f"{_lacking(noted)}"
+        f"{_edges(evalset.loose_edges(made.gold_spans))}"
         f"experiment: {path}\n{_changes(before, _text(path))}next: {command(project)} run {name}"
+    )
+
+
+def _edges(loose: list[str]) -> str:
+    """How many gold spans have white space at an edge, and where the first ones are."""
+    if not loose:
+        return ""
+    which = "; ".join(loose[:SHOWN]) + ("; ..." if len(loose) > SHOWN else "")
+    return (
+        f"note: {len(loose)} gold spans begin or end with white space, which has to be retrieved "
+        f"as the rest: {which}\n"
     )
 
 
 def _text(path: Path) -> list[str] | None:
     """The file's lines; None where there is none. What is wrong with it, others say."""
-    return path.read_text("utf-8", "replace").splitlines() if path.is_file() else None
+    try:
+        return path.read_text("utf-8", "replace").splitlines()
+    except (OSError, ValueError):
+        return None
 
 
 def _changes(before: list[str] | None, now: list[str] | None) -> str:

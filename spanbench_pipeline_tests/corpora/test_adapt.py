@@ -183,6 +183,17 @@ def test_what_registering_again_says(corpus: Corpus, tmp_path: Path) -> None:
     assert head not in path.read_text(encoding="utf-8")
 
 
+def test_gold_with_white_space_at_an_edge_is_counted(corpus: Corpus, tmp_path: Path) -> None:
+    def said(*golds: list[str]) -> str:
+        corpus.lines(*[{"query": "Which?", "doc_id": "a", "gold_texts": gold} for gold in golds])
+        project = builders.project(tmp_path / "home")
+        return command.adapt(project, corpus.documents, corpus.queries, None, "mine")
+
+    assert "note: 2 gold spans" in said([" Delaware"], ["Law: "], ["Law: Delaware"])
+    assert "query q002, document a, [0, 5)" in said(["Delaware"], ["Law: "])
+    assert "white space" not in said(["Law:"], ["Law: Delaware"])
+
+
 @pytest.mark.parametrize(
     ("text", "part"),
     [
