@@ -12,6 +12,8 @@ from collections.abc import Iterable, Iterator
 from pathlib import Path, PurePosixPath
 from typing import Any
 
+from spanbench_pipeline.errors import InputError
+
 NAMING = ("modules.json", "router_config.json", "config.json")
 """The files of a model's folder that name folders of modules."""
 
@@ -68,17 +70,30 @@ def deciding(names: Iterable[str], folders: Iterable[str]) -> list[str]:
     return sorted(str(p) for p in paths if _counts(p, beside_safe=p.parent in safe))
 
 
-def files(folder: Path, above: tuple[Path, ...] = ()) -> Iterator[Path]:
-    """Every file below ``folder``, through links as well; a link to a folder above leads nowhere.
+def deciding_in(folder: Path) -> list[str]:
+    """The ``deciding`` files of the model in ``folder``, links followed.
 
-    ``above`` are the folders that led here, resolved.
+    Raises InputError where a folder that counts cannot be read; into others it does not look.
     """
+    folders = module_folders(folder)
+    try:
+        numbered = {p.name for p in folder.iterdir() if p.is_dir() and _NUMBERED.fullmatch(p.name)}
+        found = {path for path in folder.iterdir() if path.is_file()}
+        for name in {*folders, *numbered, _TEMPLATES}:
+            found.update(_below(folder / name, (folder.resolve(),)))
+    except OSError as error:
+        raise InputError(f"{error.filename}: cannot be read: {error.strerror}") from error
+    return deciding((path.relative_to(folder).as_posix() for path in found), folders)
+
+
+def _below(folder: Path, above: tuple[Path, ...]) -> Iterator[Path]:
+    """Every file below ``folder``; a link to one of the folders ``above``, resolved, is left."""
     here = folder.resolve()
-    if here in above:
+    if here in above or not folder.is_dir():
         return
-    for path in sorted(folder.iterdir()):
+    for path in folder.iterdir():
         if path.is_dir():
-            yield from files(path, (*above, here))
+            yield from _below(path, (*above, here))
         elif path.is_file():
             yield path
 

@@ -72,7 +72,7 @@ def fingerprint(settings: Encoder | Reranker, models: Path) -> str:
     parts = {
         "recipe": RECIPE,
         "model": _package(settings) or _folder_name(settings.model or ""),
-        "files": {name: _sha256(folder / name) for name in _deciding(folder)},
+        "files": {name: _sha256(folder / name) for name in model_files.deciding_in(folder)},
         "max_length": settings.max_length,
         "normalize": settings.normalize if isinstance(settings, Encoder) else None,
     }
@@ -149,7 +149,7 @@ def _weights_file(folder: Path) -> Path | None:
 
 
 def _verify(settings: Encoder | Reranker, folder: Path) -> None:
-    for name in _deciding(folder):
+    for name in model_files.deciding_in(folder):
         if PurePosixPath(name).name == "adapter_config.json":
             raise InputError(
                 f"{settings.name}: {folder / name} makes it an adapter of a model that lies "
@@ -165,11 +165,6 @@ def _verify(settings: Encoder | Reranker, folder: Path) -> None:
             f"{settings.name}: {weights} has sha256 {found}, but the experiment declares "
             f"{settings.sha256}; bring the right weights or correct the declaration"
         )
-
-
-def _deciding(folder: Path) -> list[str]:
-    names = (path.relative_to(folder).as_posix() for path in model_files.files(folder))
-    return model_files.deciding(names, model_files.module_folders(folder))
 
 
 def _sha256(path: Path) -> str:

@@ -251,6 +251,16 @@ class TestFingerprint:
             (blobs / changed).write_bytes(b"changed")
         assert len(found | {weights.fingerprint(settings, tmp_path)}) == 3
 
+    @pytest.mark.skipif(os.geteuid() == 0, reason="root may read every folder")
+    def test_a_folder_that_cannot_be_read(self, tmp_path, settings):
+        for name in ("checkpoint-5", "1_Pooling"):
+            (tmp_path / "own" / name).mkdir(exist_ok=True)
+        (tmp_path / "own" / "checkpoint-5").chmod(0)
+        assert weights.fingerprint(settings, tmp_path)
+        (tmp_path / "own" / "1_Pooling").chmod(0)
+        with pytest.raises(InputError, match=r"1_Pooling.*cannot be read"):
+            weights.fingerprint(settings, tmp_path)
+
     def test_a_copy_that_keeps_size_and_time_is_read_again(self, tmp_path, settings):
         path = tmp_path / "own" / "model.safetensors"
         os.utime(path, ns=(1, 1))
