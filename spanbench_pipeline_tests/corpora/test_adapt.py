@@ -250,6 +250,8 @@ def test_whatever_the_file_nothing_but_its_source_changes(
     except (tomllib.TOMLDecodeError, InputError):
         return
     assert tomllib.loads(made) == before | {"source": new}
+    if not before["source"].keys() <= {"kind", "queries", "documents"}:
+        return  # then lines of any form went with a setting that is none of the source's
     kept = [line for line in lines if not line.strip().startswith(("kind", "quer", "docu"))]
     left = iter(made.split("\n"))
     assert all(line in left for line in kept)  # each behind the one before
