@@ -64,7 +64,7 @@ def _edges(loose: list[str]) -> str:
 def _text(path: Path) -> list[str] | None:
     """The file's lines; None where there is none. What is wrong with it, others say."""
     try:
-        return path.read_text("utf-8", "replace").splitlines()
+        return path.read_text("utf-8", "replace").splitlines() if path.is_file() else None
     except (OSError, ValueError):
         return None
 
