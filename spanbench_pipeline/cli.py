@@ -135,7 +135,7 @@ def _sql(where: Project, parsed: argparse.Namespace) -> int:
 
 def _read(path: Path) -> str:
     try:
-        return path.read_text(encoding="utf-8")
+        return path.read_text(encoding="utf-8-sig")  # a byte order mark is no SQL
     except (OSError, UnicodeDecodeError) as error:
         raise InputError(f"{path}: cannot be read: {error}") from error
 

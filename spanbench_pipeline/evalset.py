@@ -16,7 +16,8 @@ import pyarrow as pa
 
 from spanbench_pipeline import spans, tables
 from spanbench_pipeline.codepoints import is_blank
-from spanbench_pipeline.errors import InputError
+from spanbench_pipeline.errors import InputError, refuse_all
+from spanbench_pipeline.likeness import suggested
 
 RESERVED_FIELDS = frozenset(
     {"chunk_id", "chunk_no", "chunker", "corpus", "doc_id", "end", "end_char", "n_chars", "rank"}
@@ -78,7 +79,8 @@ def assemble(corpus: str, documents: Iterable[Document], queries: Iterable[Query
     """The eval set of a corpus, held to every invariant of the specification.
 
     Gold spans of a query that overlap or touch are merged, once, here. Raises InputError naming
-    query, document and offsets at the first violation.
+    query, document and offsets: at the first violation of documents and ids, and then about every
+    query that violates one.
     """
     docs = sorted(documents, key=lambda d: d.doc_id)
     asked = sorted(queries, key=lambda q: q.query_id)
@@ -92,13 +94,38 @@ def assemble(corpus: str, documents: Iterable[Document], queries: Iterable[Query
         _check_document(corpus, document)
     by_id = {d.doc_id: d for d in docs}
     declared = {name for d in docs for name in d.metadata}
-    for query in asked:
-        _check_query(corpus, query, by_id, declared)
+    refuse_all(_query_problems(corpus, asked, by_id, declared), f"corpus {corpus}")
     return EvalSet(
         _document_table(corpus, docs),
         _query_table(corpus, asked),
         _gold_table(corpus, asked, by_id),
     )
+
+
+def check_shows(gold: str, at: str) -> None:
+    """Raise InputError, opening with ``at``, where a gold text shows nothing to a reader.
+
+    As an answer it would count in every measure, and no retriever can look for it.
+    """
+    if is_blank(gold):
+        raise InputError(
+            f"{at}: the gold text {gold[:40]!a} is white space or invisible characters alone, "
+            "which answer no query; give the words that do, or remove it"
+        )
+
+
+def loose_edges(gold_spans: pa.Table) -> list[str]:
+    """The gold spans that begin or end with white space or invisible characters, one text each.
+
+    They stay as they are: whoever marked them may have meant it, and every character counts.
+    """
+    rows = gold_spans.to_pylist()
+    return [
+        f"query {row['query_id']}, document {row['doc_id']}, "
+        f"[{row['start_char']}, {row['end_char']})"
+        for row in rows
+        if is_blank(row["text"][:1]) or is_blank(row["text"][-1:])
+    ]
 
 
 def text_sha256(text: str) -> str:
@@ -137,6 +164,8 @@ def gold_violations(evalset: EvalSet) -> list[str]:
             found.append(f"{where}: outside the text")
         elif text_of[row["doc_id"]][start:end] != row["text"]:
             found.append(f"{where}: the recorded text is not what stands there")
+        elif is_blank(row["text"]):
+            found.append(f"{where}: white space or invisible characters alone")
         if previous.get(key, -1) >= start:
             found.append(f"{where}: not after the query's previous span")
         previous[key] = end
@@ -207,6 +236,19 @@ def _check_text(where: str, text: str) -> None:
         ) from error
 
 
+def _query_problems(
+    corpus: str, queries: Sequence[Query], documents: Mapping[str, Document], declared: set[str]
+) -> list[str]:
+    """The first violation of each query that has one."""
+    found = []
+    for query in queries:
+        try:
+            _check_query(corpus, query, documents, declared)
+        except InputError as error:
+            found.append(str(error))
+    return found
+
+
 def _check_query(
     corpus: str, query: Query, documents: Mapping[str, Document], declared: set[str]
 ) -> None:
@@ -221,12 +263,14 @@ def _check_query(
     if not query.gold:
         raise InputError(f"{where}: no gold span")
     if query.doc_id is not None and query.doc_id not in documents:
-        raise InputError(f"{where}: unknown document {query.doc_id!r}")
+        raise InputError(
+            f"{where}: unknown document {query.doc_id!r}{suggested(query.doc_id, documents)}"
+        )
     for name in sorted(query.filters):
         if name not in declared:
             raise InputError(
-                f"{where}: filter field {name!r} is declared by no document; "
-                f"declared: {', '.join(sorted(declared)) or 'none'}"
+                f"{where}: filter field {name!r} is declared by no document"
+                f"{suggested(name, declared)}; declared: {', '.join(sorted(declared)) or 'none'}"
             )
     for span in query.gold:
         _check_gold(where, span, documents)
@@ -234,7 +278,8 @@ def _check_query(
 
 def _check_gold(where: str, span: GoldSpan, documents: Mapping[str, Document]) -> None:
     if span.doc_id not in documents:
-        raise InputError(f"{where}: gold span in unknown document {span.doc_id!r}")
+        near = suggested(span.doc_id, documents)
+        raise InputError(f"{where}: gold span in unknown document {span.doc_id!r}{near}")
     text = documents[span.doc_id].text
     at = f"{where}, document {span.doc_id}, gold span [{span.start}, {span.end})"
     if not 0 <= span.start < span.end <= len(text):
@@ -248,6 +293,7 @@ def _check_gold(where: str, span: GoldSpan, documents: Mapping[str, Document]) -
             "Offsets count Unicode code points of the text as it stands (line endings and a BOM "
             "included)."
         )
+    check_shows(found, at)
 
 
 def _short(text: str, most: int = 120) -> str:

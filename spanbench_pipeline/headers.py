@@ -14,7 +14,9 @@ _DOTTED = r"[0-9]+(?:\.[0-9]+)*"
 _FORMS = (
     rf"(?:ARTICLE|Article)[ \t]+(?:{_ROMAN}|[0-9]+)\b",
     rf"(?:SECTION|Section)[ \t]+{_DOTTED}\b",
-    rf'{_DOTTED}[ \t]*\.?[ \t]*["“(]?[A-Z]',
+    # One run of white space, or two with a period between: two side by side would share a run in
+    # as many ways as it is long.
+    rf'{_DOTTED}[ \t]*(?:\.[ \t]*)?["“(]?[A-Z]',
     rf"{_ROMAN}\.[ \t]+[A-Z]",
 )
 _PLACE = r"(?:^[ \t]*|(?<=[.;:\]])[ \t]{2,})"

@@ -5,7 +5,6 @@ What the files mean is known to the modules that read them; this one knows types
 
 from __future__ import annotations
 
-import difflib
 import math
 import tomllib
 from collections.abc import Iterable, Mapping
@@ -14,6 +13,7 @@ from pathlib import Path
 from typing import Any
 
 from spanbench_pipeline.errors import InputError
+from spanbench_pipeline.likeness import suggested
 
 _KINDS: dict[str, type] = {
     "str": str,
@@ -29,17 +29,18 @@ _KINDS: dict[str, type] = {
 def nearest(name: str, valid: Iterable[str]) -> str:
     """The end of a message about a wrong name: the nearest valid one, and all of them."""
     names = list(valid)
-    close = difflib.get_close_matches(name, names, 1)
-    hint = f"; did you mean {close[0]!r}?" if close else ""
-    return f"{hint} (valid: {', '.join(names) or 'none'})"
+    return f"{suggested(name, names)} (valid: {', '.join(names) or 'none'})"
 
 
 def parse(path: Path) -> dict[str, Any]:
-    """A TOML file as dictionaries; InputError where it cannot be read or is not TOML."""
+    """A TOML file as dictionaries; InputError where it cannot be read or is not TOML.
+
+    A byte order mark at its start is none of its content, as TOML has it.
+    """
     if path.is_fifo():  # opened, it would wait for a writer
         raise InputError(f"{path}: cannot be read: a pipe, and every command reads it again")
     try:
-        return tomllib.loads(path.read_text(encoding="utf-8"))
+        return tomllib.loads(path.read_text(encoding="utf-8-sig"))
     except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
         raise InputError(f"{path}: not valid TOML: {error}") from error
     except OSError as error:

@@ -12,13 +12,13 @@ import os
 import re
 import shutil
 import tempfile
-from collections.abc import Iterable
 from functools import lru_cache, partialmethod
 from pathlib import Path, PurePosixPath
 from typing import Any
 
 from tqdm import tqdm
 
+from spanbench_pipeline import model_files
 from spanbench_pipeline.errors import InputError, NotMeasured
 from spanbench_pipeline.experiment import Encoder, Reranker
 
@@ -53,7 +53,7 @@ def locate(settings: Encoder | Reranker, models: Path) -> Path:
 def verified(settings: Encoder | Reranker, models: Path) -> Path:
     """As ``locate``, after comparing the weights with the sha256 that the experiment declares.
 
-    Raises InputError with both hashes and the file where they differ.
+    Raises InputError with both hashes and the file where they differ, and for an adapter.
     """
     folder = locate(settings, models)
     _verify(settings, folder)
@@ -63,16 +63,16 @@ def verified(settings: Encoder | Reranker, models: Path) -> Path:
 def fingerprint(settings: Encoder | Reranker, models: Path) -> str:
     """A hash of all that decides a model's output: equal fingerprints, equal vectors or scores.
 
-    It covers the model's name, every file that makes it up (weights, configuration, tokenizer,
-    modules), the maximum length and, for an encoder, whether vectors are normalised; not the
-    place where the files lie. Raises as ``verified`` does.
+    It covers the model's name, every file that decides its output (weights, configuration,
+    tokenizer, modules in folders of any name: ``model_files.deciding``), the maximum length and,
+    for an encoder, whether vectors are normalised; not the place where the files lie. Raises as
+    ``verified`` does.
     """
     folder = verified(settings, models)
-    files = _needed(p.relative_to(folder).as_posix() for p in folder.rglob("*") if p.is_file())
     parts = {
         "recipe": RECIPE,
         "model": _package(settings) or _folder_name(settings.model or ""),
-        "files": {name: _sha256(folder / name) for name in files},
+        "files": {name: _sha256(folder / name) for name in model_files.deciding_in(folder)},
         "max_length": settings.max_length,
         "normalize": settings.normalize if isinstance(settings, Encoder) else None,
     }
@@ -149,6 +149,13 @@ def _weights_file(folder: Path) -> Path | None:
 
 
 def _verify(settings: Encoder | Reranker, folder: Path) -> None:
+    for name in model_files.deciding_in(folder):
+        if PurePosixPath(name).name == "adapter_config.json":
+            raise InputError(
+                f"{settings.name}: {folder / name} makes it an adapter of a model that lies "
+                "elsewhere and could change unseen; merge the two (peft's merge_and_unload) and "
+                "save the whole model"
+            )
     weights = _weights_file(folder)
     if settings.sha256 is None or weights is None:
         return
@@ -160,31 +167,15 @@ def _verify(settings: Encoder | Reranker, folder: Path) -> None:
         )
 
 
-def _needed(names: Iterable[str]) -> list[str]:
-    """Those of a model's files that make it up: sorted paths relative to its folder.
-
-    Files of the folder itself and of its modules' (``1_Pooling``); weights once, in the format
-    that is preferred. Other frameworks' weights, code and documentation are none of them.
-    """
-    paths = [PurePosixPath(name) for name in names]
-    paths = [p for p in paths if re.fullmatch(r"(\d+_[^/]*/)?[^/.][^/]*", str(p))]
-    safe = {p.parent for p in paths if p.suffix == ".safetensors"}
-    kept = {".json", ".txt", ".model", ".safetensors"}
-    return sorted(
-        str(p)
-        for p in paths
-        if p.suffix in kept or (p.match("pytorch_model*.bin") and p.parent not in safe)
-    )
-
-
 def _sha256(path: Path) -> str:
     """The file's sha256, read once a process unless the file changes."""
     state = path.stat()
-    return _sha256_of(path, state.st_size, state.st_mtime_ns)
+    # A copy may keep size and time of modification; the time of its own change no program can set.
+    return _sha256_of(path, (state.st_size, state.st_mtime_ns, state.st_ctime_ns, state.st_ino))
 
 
 @lru_cache(maxsize=1024)
-def _sha256_of(path: Path, size: int, mtime_ns: int) -> str:
+def _sha256_of(path: Path, state: tuple[int, ...]) -> str:
     with path.open("rb") as file:
         return hashlib.file_digest(file, "sha256").hexdigest()
 
@@ -199,17 +190,23 @@ def _download(name: str, folder: Path, endpoint: str | None, progress: bool | No
 
     try:
         info = HfApi(endpoint=endpoint).model_info(name)
-        files = _needed(file.rfilename for file in info.siblings or [])
-        if files:
-            snapshot_download(
-                name,
-                revision=info.sha,
-                endpoint=endpoint,
-                allow_patterns=files,
-                local_dir=folder,
-                cache_dir=folder / ".cache",
-                tqdm_class=_bars(progress),
-            )
+        listed = [file.rfilename for file in info.siblings or []]
+
+        def bring(files: list[str]) -> None:
+            if files:
+                snapshot_download(
+                    name,
+                    revision=info.sha,
+                    endpoint=endpoint,
+                    allow_patterns=files,
+                    local_dir=folder,
+                    cache_dir=folder / ".cache",
+                    tqdm_class=_bars(progress),
+                )
+
+        # What names the folders of modules comes first: what else is needed follows from it.
+        bring([file for file in listed if file in model_files.NAMING])
+        bring(model_files.deciding(listed, model_files.module_folders(folder)))
     except Exception as error:
         where = endpoint or "the model hub"
         reason = " ".join(str(error).split()) or type(error).__name__

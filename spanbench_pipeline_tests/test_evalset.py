@@ -50,7 +50,7 @@ def test_gold_is_merged_into_maximal_runs(case: Case) -> None:
 
 
 def test_spans_that_overlap_or_touch_become_one() -> None:
-    gold = [GoldSpan("A", 10, 14), GoldSpan("A", 0, 9), GoldSpan("A", 14, 15), GoldSpan("A", 5, 8)]
+    gold = [GoldSpan("A", 10, 13), GoldSpan("A", 0, 9), GoldSpan("A", 13, 15), GoldSpan("A", 5, 8)]
     found = assemble(queries=[asking(gold=gold)]).gold_spans
     places = list(zip(found["start_char"].to_pylist(), found["end_char"].to_pylist(), strict=True))
     assert places == [(0, 9), (10, 15)]
@@ -142,6 +142,15 @@ def test_a_long_text_is_cut_in_messages() -> None:
         ),
         ([asking(gold=[GoldSpan("A", -1, 3)])], r"gold span \[-1, 3\): outside the text"),
         ([asking(gold=[GoldSpan("A", 3, 3)])], r"gold span \[3, 3\): outside the text"),
+        (
+            [asking(gold=[GoldSpan("A", 0, 3), GoldSpan("A", 14, 15)], origin="q.jsonl line 7")],
+            r"query q1 \(q.jsonl line 7\), document A, gold span \[14, 15\): .*white space",
+        ),
+        (
+            [asking(), asking(query_id="q2", gold=[]), asking(query_id="q3", text="\t")],
+            r"(?s)corpus lab: 2 problems.*query q2: no gold span.*query q3: the query is empty",
+        ),
+        ([asking(doc_id="\u0410")], r"unknown document .*did you mean 'A'.*script.*\\u0410"),
         ([asking(gold=[GoldSpan("A", 5, 3)])], r"gold span \[5, 3\): outside the text"),
     ],
 )
@@ -176,6 +185,23 @@ def test_documents_that_are_refused(documents: list[Document], message: str) -> 
 def test_a_corpus_without_documents_is_refused() -> None:
     with pytest.raises(InputError, match="corpus lab: no documents"):
         evalset.assemble("lab", [], [ASKED])
+
+
+@pytest.mark.parametrize(
+    "blank", [" ", "\n\r\t\x0c", "\u00a0\u2003", "\u200b\ufeff", "\u00ad", "\u2028\u2060", "\u0000"]
+)
+def test_gold_that_shows_nothing_is_refused(blank: str) -> None:
+    shown = dataclasses.replace(B, text=f"a{blank}b")
+    for text in (blank, None):
+        span = GoldSpan("B", 1, 1 + len(blank), text)
+        with pytest.raises(InputError, match="white space"):
+            assemble(A, shown, queries=[asking(gold=[GoldSpan("A", 0, 4), span])])
+    for around in (GoldSpan("B", 0, 1 + len(blank)), GoldSpan("B", 1, 2 + len(blank))):
+        found = assemble(A, shown, queries=[ASKED, asking(query_id="q2", gold=[around])])
+        place = f"[{around.start}, {around.end})"
+        assert evalset.loose_edges(found.gold_spans) == [f"query q2, document B, {place}"]
+    inside = assemble(A, shown, queries=[asking(gold=[GoldSpan("B", 0, len(shown.text))])])
+    assert evalset.loose_edges(inside.gold_spans) == []
 
 
 def test_without_declared_fields_the_message_says_none() -> None:

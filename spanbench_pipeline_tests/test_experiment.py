@@ -74,6 +74,11 @@ def test_a_file_as_objects(tmp_path: Path):
     assert found.configuration("clause") is clause
 
 
+def test_a_byte_order_mark_is_none_of_the_content(tmp_path: Path):
+    assert load(tmp_path, "\ufeff" + GOOD) == load(tmp_path, GOOD)
+    refused(tmp_path, "\ufeff\ufeff" + GOOD)
+
+
 def test_the_first_configuration_is_the_baseline_unless_told(tmp_path: Path):
     assert load(tmp_path, GOOD.replace('baseline = "clause"\n', "")).baseline == "naive"
 

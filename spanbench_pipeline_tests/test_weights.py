@@ -8,9 +8,10 @@ from pathlib import Path
 
 import pytest
 
-from spanbench_pipeline import experiment, weights
+from spanbench_pipeline import encoding, experiment, weights
 from spanbench_pipeline.errors import InputError, NotMeasured
 from spanbench_pipeline.experiment import Encoder, Reranker
+from spanbench_pipeline_tests import tiny_models
 from spanbench_pipeline_tests.hub_server import Hub, serve
 
 ROOT = Path(__file__).parents[1]
@@ -36,6 +37,30 @@ NOT_NEEDED = {
     "onnx/config.json": b"{}",
     "openvino/openvino_model.bin": b"the same again",
     "deep/1_Pooling/config.json": b"{}",
+}
+NAMED = {
+    "modules.json": b"""[{"path": ""}, {"path": "dense_head"}, {"path": "a/router"},
+                         {"path": "../outside"}, {"path": "/outside"}]""",
+    "dense_head/config.json": b"{}",
+    "dense_head/model.safetensors": b"dense",
+    "dense_head/words.custom": b"a file of a kind of its own",
+    "a/router/router_config.json": b"{}",
+    "a/router/query_0_Dense/pytorch_model.bin": b"dense",
+    "router_config.json": b'{"types": {"document_0_Dense": "Dense"}, "structure": {}}',
+    "document_0_Dense/model.safetensors": b"dense",
+    "additional_chat_templates/rerank.jinja": b"{{ text }}",
+    "chat_template.jinja": b"{{ text }}",
+    "vocab.tiktoken": b"bG F3",
+    "model-00001-of-00002.safetensors": b"a part",
+    "model.safetensors.index.json": b"{}",
+    "config_sentence_transformers.json": b'{"prompts": {"query": "law: "}}',
+}
+"""What else decides the output of a model that has it."""
+NAMED_NOT_NEEDED = {
+    "dense_head/README.md": b"# dense",
+    "dense_head/pytorch_model.bin": b"the same again",
+    "dense_head/.cache/model.safetensors": b"a transfer's",
+    "dense_head_2/model.safetensors": b"no module",
 }
 
 
@@ -155,6 +180,22 @@ class TestFingerprint:
         before = weights.fingerprint(settings, tmp_path)
         lay(tmp_path / "own", NOT_NEEDED)
         assert weights.fingerprint(settings, tmp_path) == before
+        lay(tmp_path / "own", NAMED)
+        before = weights.fingerprint(settings, tmp_path)
+        lay(tmp_path / "own", NAMED_NOT_NEEDED)
+        assert weights.fingerprint(settings, tmp_path) == before
+
+    def test_models_without_such_folders_keep_theirs(self, tmp_path, settings):
+        """What earlier versions computed: vectors in caches and accepted runs are under it."""
+        assert weights.fingerprint(settings, tmp_path) == (
+            "b831bc5a5054706c9324911339c271102717e586d30682cecba18c29626cece5"
+        )
+        (encoder,) = experiment.load(
+            ROOT / "data" / "experiments" / "sample.toml"
+        ).encoders.values()
+        assert weights.fingerprint(encoder, tmp_path) == (
+            "ec2d1e48e351d6e6aae14d0d20fd3dde6a20279e4285ec332838b09a2da087f1"
+        )
 
     @pytest.mark.parametrize("change", [{"max_length": 128}, {"normalize": False}])
     def test_covers_settings(self, tmp_path, settings, change):
@@ -172,6 +213,93 @@ class TestFingerprint:
     def test_absent(self, tmp_path):
         with pytest.raises(NotMeasured):
             weights.fingerprint(RERANKER, tmp_path)
+
+    @pytest.mark.parametrize("name", sorted(NAMED))
+    @pytest.mark.parametrize("kind", [Encoder, Reranker])
+    def test_covers_modules_in_folders_of_any_name(self, tmp_path, name, kind):
+        settings = kind("e", model=str(lay(tmp_path / "own", FILES | NAMED)))
+        before = weights.fingerprint(settings, tmp_path)
+        (tmp_path / "own" / name).write_bytes(NAMED[name] + b" ")
+        assert weights.fingerprint(settings, tmp_path) != before
+
+    def test_a_folder_counts_as_soon_as_it_is_named(self, tmp_path, settings):
+        before = weights.fingerprint(settings, tmp_path)
+        lay(tmp_path / "own", {"dense_head/model.safetensors": b"d"})
+        assert weights.fingerprint(settings, tmp_path) == before
+        lay(tmp_path / "own", {"modules.json": NAMED["modules.json"]})
+        named = weights.fingerprint(settings, tmp_path)
+        lay(tmp_path / "own", {"dense_head/model.safetensors": b"e"})
+        assert len({before, named, weights.fingerprint(settings, tmp_path)}) == 3
+
+    def test_older_weights_beside_others_that_are_not_read(self, tmp_path):
+        files = {"pytorch_model.bin": b"w", "extra.safetensors": b"x"}
+        settings = Encoder("e", model=str(lay(tmp_path / "own", files)))
+        before = weights.fingerprint(settings, tmp_path)
+        lay(tmp_path / "own", {"pytorch_model.bin": b"v"})
+        assert weights.fingerprint(settings, tmp_path) != before
+
+    def test_links_are_followed(self, tmp_path):
+        """As in the hub's cache: links to files, and here to folders, one of them in a circle."""
+        blobs = lay(tmp_path / "blobs", {"w": WEIGHTS, "pool/config.json": b"{}"})
+        folder = lay(tmp_path / "own", {"config.json": b"{}"})
+        (folder / "model.safetensors").symlink_to(blobs / "w")
+        (folder / "1_Pooling").symlink_to(blobs / "pool", target_is_directory=True)
+        (folder / "2_Circle").symlink_to(folder, target_is_directory=True)
+        settings, found = Encoder("e", model=str(folder)), set()
+        for changed in ("w", "pool/config.json"):
+            found.add(weights.fingerprint(settings, tmp_path))
+            (blobs / changed).write_bytes(b"changed")
+        assert len(found | {weights.fingerprint(settings, tmp_path)}) == 3
+
+    @pytest.mark.skipif(os.geteuid() == 0, reason="root may read every folder")
+    def test_a_folder_that_cannot_be_read(self, tmp_path, settings):
+        for name in ("checkpoint-5", "1_Pooling"):
+            (tmp_path / "own" / name).mkdir(exist_ok=True)
+        (tmp_path / "own" / "checkpoint-5").chmod(0)
+        assert weights.fingerprint(settings, tmp_path)
+        (tmp_path / "own" / "1_Pooling").chmod(0)
+        with pytest.raises(InputError, match=r"1_Pooling.*cannot be read"):
+            weights.fingerprint(settings, tmp_path)
+
+    def test_a_copy_that_keeps_size_and_time_is_read_again(self, tmp_path, settings):
+        path = tmp_path / "own" / "model.safetensors"
+        os.utime(path, ns=(1, 1))
+        before = weights.fingerprint(settings, tmp_path)
+        (tmp_path / "other").write_bytes(WEIGHTS[::-1])
+        os.utime(tmp_path / "other", ns=(1, 1))
+        (tmp_path / "other").replace(path)
+        assert weights.fingerprint(settings, tmp_path) != before
+
+    def test_an_adapter_is_refused(self, tmp_path, settings):
+        lay(tmp_path / "own", {"adapter_config.json": b"{}", "adapter_model.safetensors": b"a"})
+        with pytest.raises(InputError, match=r"adapter_config\.json.*merge"):
+            weights.fingerprint(settings, tmp_path)
+
+    @pytest.mark.parametrize("content", [b"{}", b"[[]]", b'[{"path": 1}]', b"no JSON", b"[" * 9999])
+    def test_names_of_no_folder(self, tmp_path, settings, content):
+        (tmp_path / "own" / "modules.json").write_bytes(content)
+        assert weights.fingerprint(settings, tmp_path)
+
+    def test_a_changed_vector_has_another_fingerprint(self, tmp_path):
+        """Each file of a model that computes, one byte changed: it fails to load, or it is seen."""
+        settings = Encoder("e", model=tiny_models.with_head(tmp_path / "own"), max_length=16)
+
+        def vector():
+            texts = ["governing law of delaware"]
+            return encoding.encode_anew(texts, settings, models=tmp_path, names=["x"])[0].tolist()
+
+        before, right = weights.fingerprint(settings, tmp_path), vector()
+        moved = set()
+        for path in [p for p in (tmp_path / "own").rglob("*") if p.is_file()]:
+            data = path.read_bytes()
+            # The sign of the last number of weights, a character near the end of a text.
+            path.write_bytes(data[:-1] + bytes([data[-1] ^ 0x80]))
+            assert weights.fingerprint(settings, tmp_path) != before, path
+            if path.suffix == ".safetensors" and vector() != right:
+                moved.add(path.parent.name)
+            path.write_bytes(data)
+        assert "dense_head" in moved
+        assert weights.fingerprint(settings, tmp_path) == before
 
 
 class TestFetch:
@@ -192,6 +320,11 @@ class TestFetch:
         assert list(models.iterdir()) == [folder]
         assert weights.locate(RERANKER, models) == folder
         assert capfd.readouterr() == ("", "")
+
+    def test_brings_modules_in_folders_of_any_name(self, models):
+        with serve(Hub({NAME: FILES | NOT_NEEDED | NAMED | NAMED_NOT_NEEDED})) as hub:
+            folder = weights.fetch(RERANKER, models, endpoint=hub.url)
+        assert tree(folder) == FILES | NAMED
 
     def test_older_weights_where_there_are_no_others(self, models):
         files = {"config.json": b"{}", "pytorch_model.bin": b"w", "tf_model.h5": b"w"}

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
 from typing import Any
 
@@ -63,4 +64,27 @@ def _save(model: Any, folder: Path) -> str:
     model.save_pretrained(folder)
     tokenizer = BertTokenizerFast(str(vocabulary), model_max_length=MAX_LENGTH)
     tokenizer.save_pretrained(folder)
+    return str(folder)
+
+
+def with_head(folder: Path, *, seed: int = 0) -> str:
+    """A tiny encoder whose modules lie in folders without a number, one of them behind a link."""
+    import torch
+    from sentence_transformers.sentence_transformer.modules import Dense, Pooling
+
+    encoder(folder)
+    torch.manual_seed(seed)
+    kept = folder / "heads" / "dense_head"
+    for module, path in ((Pooling(32), folder / "pooling"), (Dense(32, 8), kept)):
+        path.mkdir(parents=True)
+        module.save(str(path))
+    (folder / "linked_head").symlink_to(kept, target_is_directory=True)
+    types = {"": "Transformer", "pooling": "Pooling", "linked_head": "Dense"}
+    modules = [
+        {"idx": n, "name": str(n), "path": path, "type": f"sentence_transformers.models.{kind}"}
+        for n, (path, kind) in enumerate(types.items())
+    ]
+    (folder / "modules.json").write_text(json.dumps(modules), encoding="utf-8")
+    prompts = {"prompts": {"query": "law "}, "default_prompt_name": "query"}
+    (folder / "config_sentence_transformers.json").write_text(json.dumps(prompts), encoding="utf-8")
     return str(folder)

@@ -81,8 +81,10 @@ def _reads(name: str, path: Path, content: str) -> Callable[[Reader], Outcome]:
     def compute(reader: Reader) -> Outcome:
         loaded = _loaded(path, content, reader.project)
         lost = evalset.shut_out(loaded) if name == "queries" else []
+        loose = evalset.loose_edges(loaded.gold_spans) if name == "gold_spans" else []
         return Outcome(
             getattr(loaded, name),
+            {"gold spans with white space at an edge": len(loose)} if loose else {},
             warnings=tuple(
                 f"query {query_id}: its filters shut out every document that answers it"
                 for query_id in lost

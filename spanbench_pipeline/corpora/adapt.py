@@ -9,18 +9,21 @@ from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Any
 
-from spanbench_pipeline import evalset
-from spanbench_pipeline.corpora import files, manifest
+from spanbench_pipeline import evalset, experiment
+from spanbench_pipeline.corpora import files, manifest, source_table, strict_json
 from spanbench_pipeline.corpora.directory import MAX_BYTES, MAX_DOCUMENTS, DirectorySource
 from spanbench_pipeline.errors import InputError
 from spanbench_pipeline.evalset import Document
-from spanbench_pipeline.experiment import SLUG, slug
+from spanbench_pipeline.experiment import SLUG, Experiment, slug
 from spanbench_pipeline.project import Project
 
 MODEL = "sample"
 """The project's experiment whose chunkers, models and configurations an own corpus gets."""
 DEPTH = 30
 MAX_NAME = 100
+HEAD = "# Registered by spanbench adapt; registering the corpus again changes [source] alone.\n"
+HEAD_ONCE = "# Registered by spanbench adapt; registering the corpus again replaces this file.\n"
+MEND = "Mend the file, or remove it to register the corpus from the start."
 
 
 def adapt(
@@ -30,34 +33,68 @@ def adapt(
     queries: Path,
     name: str,
     metadata: Path | None = None,
-    max_documents: int = MAX_DOCUMENTS,
-    max_bytes: int = MAX_BYTES,
+    max_documents: int | None = None,
+    max_bytes: int | None = None,
 ) -> Path:
     """Register a directory corpus as experiment ``name``; the path of its experiment file.
 
     Everything is read and held to the invariants first; then ``<name>.manifest.json`` and
-    ``<name>.toml`` are written to ``Project.registered``, in place of an earlier registration.
-    Raises InputError, with nothing written, for a name that is no slug or is an experiment of the
-    project's own, and for whatever is wrong with the corpus.
+    ``<name>.toml`` are written to ``Project.registered``. An experiment file that is there already
+    is its owner's: only its [source] table is replaced, and a cap that is not given stays as the
+    file has it. Raises InputError, with nothing written, for a name that is no slug or is an
+    experiment of the project's own, for whatever is wrong with the corpus, and for an experiment
+    file that cannot be kept.
     """
     _check_name(project, name)
+    path = project.registered / f"{name}.toml"
+    held = _held(path)
     source = DirectorySource(
         documents=files.at_home(docs).absolute(),
         queries=files.at_home(queries).absolute(),
         metadata=files.at_home(metadata).absolute() if metadata else None,
-        max_documents=max_documents,
-        max_bytes=max_bytes,
+        max_documents=max_documents or _cap(held, "max_documents", MAX_DOCUMENTS),
+        max_bytes=max_bytes or _cap(held, "max_bytes", MAX_BYTES),
     )
     documents, recorded = source.extracted()
     evalset.assemble(name, documents, source.asked(documents, recorded))
     registered = project.registered / f"{name}.manifest.json"
-    text = _experiment(project, name, _source_table(source, registered), documents)
+    table = _source_table(source, registered)
+    text = _edited(path, table) if held else _experiment(project, name, table, documents)
     project.registered.mkdir(parents=True, exist_ok=True)
     # A stop between the two leaves an experiment that its manifest refuses, never one unguarded.
     files.replace_with(registered, manifest.to_bytes(recorded))
-    path = project.registered / f"{name}.toml"
-    files.replace_with(path, text)
+    files.replace_with(path.resolve(), text)  # where the file is a link, what it leads to
     return path
+
+
+def _held(path: Path) -> Experiment | None:
+    """The experiment that is registered; InputError where its file is none that can be kept."""
+    if not path.exists():
+        return None
+    try:
+        held = experiment.load(path)
+    except InputError as error:
+        raise InputError(f"{error}. {MEND}") from error
+    if held.source.get("kind") != "directory":
+        raise InputError(
+            f"{path}: source: kind = {held.source.get('kind')!r}, not 'directory', which is what "
+            f"spanbench adapt registers. {MEND}"
+        )
+    return held
+
+
+def _cap(held: Experiment | None, key: str, default: int) -> int:
+    found = held.source.get(key) if held else None
+    return found if type(found) is int and found > 0 else default
+
+
+def _edited(path: Path, source: Mapping[str, Any]) -> bytes:
+    """The experiment file that is there, with another [source] table."""
+    text = strict_json.decode(files.read_bytes(path), str(path))
+    if text.startswith(HEAD_ONCE):  # which would not be true any more
+        text = HEAD + text.removeprefix(HEAD_ONCE)
+    values = {key: (value, _value(value)) for key, value in source.items()}
+    return source_table.replaced(text, values, path).encode("utf-8")
 
 
 def _check_name(project: Project, name: str) -> None:
@@ -117,8 +154,7 @@ def _experiment(
         for key, settings in model.get(section, {}).items():
             blocks.append(_block(f"[{section}.{_key(key)}]", settings))
     blocks += [_block("[[configurations]]", configuration) for configuration in kept]
-    text = "# Registered by spanbench adapt; registering the corpus again replaces this file.\n"
-    return (text + "\n".join(blocks)).encode("utf-8")
+    return (HEAD + "\n".join(blocks)).encode("utf-8")
 
 
 def _block(header: str, settings: Mapping[str, Any]) -> str:

@@ -154,13 +154,16 @@ class DirectorySource:
                 f"{where}: must be an object {{doc_id: {{field: value}}}}, "
                 f"not {strict_json.kind(value)}"
             )
-        for doc_id in value:
+        problems = queryfile.Problems()
+        found = {}
+        for doc_id, fields in value.items():
+            at = f"{where}, document {doc_id!r}"
             if doc_id not in known:
-                raise queryfile.unknown_document(where, doc_id, known)
-        return {
-            doc_id: queryfile.field_values(fields, f"{where}, document {doc_id!r}", "metadata")
-            for doc_id, fields in value.items()
-        }
+                hint = problems.hinted
+                problems.append(queryfile.unknown_document(where, doc_id, known, hint=hint))
+            found[doc_id] = queryfile.field_values(fields, at, "metadata", problems)
+        refuse_all(problems, where)
+        return found
 
 
 def open_source(experiment: Experiment, project: Project) -> DirectorySource:

@@ -2,21 +2,42 @@
 
 from __future__ import annotations
 
-import difflib
-import unicodedata
-from collections.abc import Collection, Mapping
+from collections.abc import Callable, Collection, Mapping
 from dataclasses import replace
-from typing import Any
+from itertools import islice
+from typing import Any, TypeVar
 
+from spanbench_pipeline import evalset, likeness
 from spanbench_pipeline.corpora import strict_json
 from spanbench_pipeline.corpora.strict_json import Number, kind
-from spanbench_pipeline.errors import InputError
+from spanbench_pipeline.errors import SHOWN, InputError, refuse_all
 from spanbench_pipeline.evalset import GoldSpan, Query
 from spanbench_pipeline.experiment import nearest
+from spanbench_pipeline.likeness import suggested
 
 KEYS = ("query", "doc_id", "gold_texts", "gold_spans", "query_id", "clause_type", "filters")
 SPAN_KEYS = ("start", "end", "text")
 Fields = dict[str, Any]
+MOST_COUNTED = 1000
+"""Places of a gold text that are counted: in a text of one letter there is one at each."""
+T = TypeVar("T")
+
+
+class Problems(list[str]):
+    """What is wrong with an input, a whole message each, so that all of it is said at once."""
+
+    def tried(self, work: Callable[..., T], *given: Any) -> T | None:
+        """What ``work`` makes of ``given``; None where it raises InputError, which is kept."""
+        try:
+            return work(*given)
+        except InputError as error:
+            self.append(str(error))
+            return None
+
+    @property
+    def hinted(self) -> bool:
+        """Whether the next one will be shown: a hint may take a while to find."""
+        return len(self) < SHOWN
 
 
 def read(data: bytes, where: str, texts: Mapping[str, str]) -> list[Query]:
@@ -24,41 +45,42 @@ def read(data: bytes, where: str, texts: Mapping[str, str]) -> list[Query]:
 
     A line without anything but white space is no query. A value of null is as if absent. Queries
     without ``query_id`` are named by their place in the file: q001, q002, ..., padded to the width
-    of the number of queries. Raises InputError with file (``where``) and line number.
+    of the number of queries. Raises one InputError about every line that is wrong, each with file
+    (``where``) and line number.
     """
+    problems = Problems()
     queries = []
+    name = where.replace("\\", "/").rpartition("/")[2]
     for number, line in _lines(strict_json.decode(data, where)):
         at = f"{where} line {number}"
-        name = where.replace("\\", "/").rpartition("/")[2]
-        queries.append((at, _query(line, at, f"{name} line {number}", texts)))
-    return _identified(queries)
+        made = problems.tried(_query, line, at, f"{name} line {number}", texts, problems)
+        queries.append((at, made))
+    found = _identified(queries, problems)
+    refuse_all(problems, where)
+    return found
 
 
-def unknown_document(at: str, doc_id: str, known: Collection[str]) -> InputError:
-    """The error about a doc_id that no document has, with the nearest that one has."""
-    close = difflib.get_close_matches(doc_id, known, 1)
-    hint = f"; did you mean {close[0]!r}?" if close else ""
-    if close and unicodedata.normalize("NFC", close[0]) == unicodedata.normalize("NFC", doc_id):
-        hint = (
-            f": the file's name is {close[0]!a}, this is {doc_id!a}, the same letters "
-            "in other code points; write it as the file's name has it"
-        )
-    return InputError(f"{at}: unknown doc_id {doc_id!r}{hint} ({len(known)} documents)")
+def unknown_document(at: str, doc_id: str, known: Collection[str], *, hint: bool = True) -> str:
+    """The message about a doc_id that no document has, with the nearest that one has."""
+    near = suggested(doc_id, known) if hint else ""
+    return f"{at}: unknown doc_id {doc_id!r}{near} ({len(known)} documents)"
 
 
-def field_values(values: Any, at: str, what: str) -> dict[str, str]:
-    """Metadata or filters, field -> value, as text; InputError for any other shape."""
+def field_values(values: Any, at: str, what: str, problems: Problems) -> dict[str, str]:
+    """Metadata or filters, field -> value, as text; what is of any other shape is a problem."""
     if not isinstance(values, dict):
-        raise InputError(f"{at}: {what} must be an object of field and value, not {kind(values)}")
+        problems.append(f"{at}: {what} must be an object of field and value, not {kind(values)}")
+        return {}
     found = {}
     for name, value in values.items():
         text = strict_json.field_text(value)
         if text is None:
-            raise InputError(
+            problems.append(
                 f"{at}: {what} field {name!r} is {kind(value)}; a value must be text, a number "
                 "or a bool"
             )
-        found[name] = text
+        else:
+            found[name] = text
     return found
 
 
@@ -71,7 +93,10 @@ def _lines(text: str) -> list[tuple[int, str]]:
     return [(n, line) for n, line in enumerate(lines, 1) if line.strip(" \t\r")]
 
 
-def _query(line: str, at: str, origin: str, texts: Mapping[str, str]) -> Query:
+def _query(
+    line: str, at: str, origin: str, texts: Mapping[str, str], problems: Problems
+) -> Query | None:
+    """The query of a line; None where ``problems`` were found in its gold or filters."""
     value = strict_json.parse(line, at)
     if not isinstance(value, dict):
         raise InputError(f"{at}: a query must be an object, not {kind(value)}")
@@ -81,16 +106,18 @@ def _query(line: str, at: str, origin: str, texts: Mapping[str, str]) -> Query:
     given = {key: found for key, found in value.items() if found is not None}
     text, doc_id = (_required(given, key, at) for key in ("query", "doc_id"))
     if doc_id not in texts:
-        raise unknown_document(at, doc_id, texts)
-    return Query(
+        raise InputError(unknown_document(at, doc_id, texts, hint=problems.hinted))
+    before = len(problems)
+    made = Query(
         query_id=_optional(given, "query_id", at) or "",
         text=text,
-        gold=_gold(given, at, doc_id, texts[doc_id]),
+        gold=_gold(given, at, doc_id, texts[doc_id], problems),
         doc_id=doc_id,
         clause_type=_optional(given, "clause_type", at),
-        filters=field_values(given.get("filters", {}), at, "filters"),
+        filters=field_values(given.get("filters", {}), at, "filters", problems),
         origin=origin,
     )
+    return made if len(problems) == before else None
 
 
 def _required(given: Fields, key: str, at: str) -> str:
@@ -112,7 +139,8 @@ def _optional(given: Fields, key: str, at: str) -> str | None:
     return found
 
 
-def _gold(given: Fields, at: str, doc_id: str, text: str) -> list[GoldSpan]:
+def _gold(given: Fields, at: str, doc_id: str, text: str, problems: Problems) -> list[GoldSpan]:
+    """The gold spans of a query that are right; what is wrong with others is in ``problems``."""
     keys = [key for key in ("gold_texts", "gold_spans") if key in given]
     if len(keys) != 1:
         raise InputError(
@@ -126,37 +154,45 @@ def _gold(given: Fields, at: str, doc_id: str, text: str) -> list[GoldSpan]:
     if not entries:
         raise InputError(f"{at}: {key} is empty: a query needs a gold span")
     one = _located if key == "gold_texts" else _span
-    return [
-        one(entry, f"{at}, {key}, number {n}", doc_id, text) for n, entry in enumerate(entries, 1)
+    made = [
+        problems.tried(one, entry, f"{at}, {key}, number {n}", doc_id, text, problems.hinted)
+        for n, entry in enumerate(entries, 1)
     ]
+    return [span for span in made if span is not None]
 
 
-def _located(entry: Any, at: str, doc_id: str, text: str) -> GoldSpan:
+def _located(entry: Any, at: str, doc_id: str, text: str, hint: bool) -> GoldSpan:
     """The one place where a gold text stands in its document."""
     if not isinstance(entry, str) or not entry:
         raise InputError(f"{at}: must be text with at least one character, not {_shown(entry)}")
-    starts = _occurrences(entry, text)
+    evalset.check_shows(entry, at)
+    starts = list(islice(likeness.occurrences(entry, text), MOST_COUNTED))
     if len(starts) != 1:
-        what = "is not in" if not starts else f"stands {len(starts)} times in"
+        many = f"{len(starts)}{' or more' if len(starts) == MOST_COUNTED else ''}"
+        what = "is not in" if not starts else f"stands {many} times in"
         places = f", at {', '.join(map(str, starts[:5]))}" if starts else ""
+        advice = "Give a longer text, or gold_spans." if starts else ""
         raise InputError(
             f"{at}: gold text {_shown(entry)} {what} document {doc_id!r}{places}: it must match "
-            "exactly once, character for character. Give a longer text, or gold_spans."
+            f"exactly once, character for character. {advice or _meant(entry, text, hint)}"
         )
     return GoldSpan(doc_id, starts[0], starts[0] + len(entry), entry)
 
 
-def _occurrences(part: str, text: str) -> list[int]:
-    """Every position where ``part`` stands in ``text``, overlapping ones included."""
-    found = []
-    at = text.find(part)
-    while at >= 0:
-        found.append(at)
-        at = text.find(part, at + 1)
-    return found
+def _meant(part: str, text: str, hint: bool) -> str:
+    """What to do about a gold text that is not in a document, with what was meant, if it shows."""
+    place = likeness.find(part, text) if hint else None
+    if place is None:
+        return "Copy it from the text that spanbench reads, or give gold_spans."
+    there = text[place.start : place.end]
+    return (
+        f"It would but for {' and '.join(place.differences)}: at [{place.start}, {place.end}) "
+        f"stands {_shown(there)}; {likeness.first_difference(part, there)}. Write it as it stands "
+        "there, or give gold_spans."
+    )
 
 
-def _span(entry: Any, at: str, doc_id: str, text: str) -> GoldSpan:
+def _span(entry: Any, at: str, doc_id: str, text: str, _: bool) -> GoldSpan:
     """A gold span by its offsets, held to the text that it says stands there, if it says so."""
     offsets, expected = _span_fields(entry, at)
     start, end = (_offset(value, at) for value in offsets)
@@ -171,6 +207,7 @@ def _span(entry: Any, at: str, doc_id: str, text: str) -> GoldSpan:
             f"{_shown(text[start:end])}, but the gold text is {_shown(expected)}. Offsets count "
             "Unicode code points of the text as it stands (line endings and a BOM included)."
         )
+    evalset.check_shows(text[start:end], f"{at}: [{start}, {end}) of document {doc_id!r}")
     return GoldSpan(doc_id, start, end, expected)
 
 
@@ -200,17 +237,22 @@ def _offset(value: Any, at: str) -> int:
     return int(value.text)
 
 
-def _identified(queries: list[tuple[str, Query]]) -> list[Query]:
-    """The queries with an id each, given or by their place; InputError where two are equal."""
+def _identified(queries: list[tuple[str, Query | None]], problems: Problems) -> list[Query]:
+    """The queries with an id each, given or by their place; where two are equal, a problem.
+
+    A line that is wrong, None, has its place as well.
+    """
     width = max(3, len(str(len(queries))))
     lines: dict[str, str] = {}
     found = []
     for place, (at, query) in enumerate(queries, 1):
+        if query is None:
+            continue
         query_id = query.query_id or f"q{place:0{width}d}"
         if query_id in lines:
             made = "" if query.query_id else " (made from its place in the file)"
-            raise InputError(f"{at}: query_id {query_id!r}{made} is taken by {lines[query_id]}")
-        lines[query_id] = query.origin
+            problems.append(f"{at}: query_id {query_id!r}{made} is taken by {lines[query_id]}")
+        lines.setdefault(query_id, query.origin)
         found.append(replace(query, query_id=query_id))
     return found
 

@@ -2,15 +2,13 @@
 
 from __future__ import annotations
 
-import difflib
 from collections.abc import Collection, Iterable
 from urllib.parse import quote, unquote
 
 from spanbench_pipeline.errors import InputError
+from spanbench_pipeline.likeness import suggested
 
 _PLAIN = "/:,;@&=+!*'()"
-MOST_COMPARED = 5000
-"""Known ids that are compared with an unknown one: a message may not take seconds."""
 
 
 def encode(name: str) -> str:
@@ -20,9 +18,7 @@ def encode(name: str) -> str:
 
 def closest(name: str, known: Collection[str]) -> str:
     """The end of a message about an unknown id: the nearest known one, and how many there are."""
-    close = difflib.get_close_matches(name, list(known)[:MOST_COMPARED], 1)
-    hint = f"; did you mean {close[0]!r}?" if close else ""
-    return f"{hint} ({len(known):,} known)"
+    return f"{suggested(name, known)} ({len(known):,} known)"
 
 
 def decoder(names: Iterable[str], known: Collection[str], what: str, where: str) -> dict[str, str]:

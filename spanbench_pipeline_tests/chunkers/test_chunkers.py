@@ -74,8 +74,9 @@ def test_a_chunker_of_ones_own(own: Callable[[str], str]) -> None:
 
 def test_gaps_let_the_two_labels_fire_that_need_them(own: Callable[[str], str]) -> None:
     # Gold is the line "x", too short for a chunk, with the neighbouring newlines and characters.
-    text = "aaaa\n\n\n\n\n\nbbbb\n\n\n\n\n\ncccc"
-    table = chunkers.chunk_documents("tiny", documents(A=text), load(own(PARAGRAPHS)))
+    text = "aaaa\n\nx\n\n\nbbbb\n\n\n\n\n\ncccc"
+    chunker = load(own(PARAGRAPHS), min_chars=2)
+    table = chunkers.chunk_documents("tiny", documents(A=text), chunker)
     chunks = {
         row["chunk_id"]: ("A", row["start_char"], row["end_char"]) for row in table.to_pylist()
     }

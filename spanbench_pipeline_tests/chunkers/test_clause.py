@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import re
 from itertools import pairwise
 from pathlib import Path
 
@@ -108,6 +109,27 @@ def test_headers_do_not_overlap() -> None:
 
 def test_carriage_returns_stay_where_they_are() -> None:
     assert headers("Words\r\n1. Term\r\n2. Fees\r\n") == [7, 16]
+
+
+OVERLAPPING = re.compile(  # as it was, with two runs of white space side by side: quadratic
+    r"(?:^[ \t]*|(?<=[.;:\]])[ \t]{2,})(?:"
+    r"(?:ARTICLE|Article)[ \t]+(?:[IVXLC]{1,6}|[0-9]+)\b"
+    r"|(?:SECTION|Section)[ \t]+[0-9]+(?:\.[0-9]+)*\b"
+    r'|[0-9]+(?:\.[0-9]+)*[ \t]*\.?[ \t]*["“(]?[A-Z]'
+    r"|[IVXLC]{1,6}\.[ \t]+[A-Z])",
+    re.MULTILINE,
+)
+
+
+@given(st.lists(st.sampled_from([*' \t\n.;]12IVAa"“(', "  ", "Section ", "ARTICLE"])).map("".join))
+def test_headers_are_those_of_the_same_expression_with_overlapping_runs(text: str) -> None:
+    assert headers(text) == [match.start() for match in OVERLAPPING.finditer(text)]
+
+
+@pytest.mark.parametrize("mark", ["", ".", "\t."])
+def test_white_space_behind_a_number_takes_linear_time(mark: str) -> None:
+    # Quadratic, half a million spaces would take hours.
+    assert headers("\n1" + mark + " " * 500_000 + "\nTerm") == []
 
 
 def words(n: int) -> str:

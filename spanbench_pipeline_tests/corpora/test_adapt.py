@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from spanbench_pipeline import experiment as experiments
 from spanbench_pipeline.commands import adapt as command
 from spanbench_pipeline.corpora import adapt as adapting
-from spanbench_pipeline.corpora import source
+from spanbench_pipeline.corpora import source, source_table
 from spanbench_pipeline.errors import InputError
 from spanbench_pipeline_tests.corpora import builders
 from spanbench_pipeline_tests.corpora.builders import Corpus
@@ -107,6 +107,154 @@ def test_a_text_that_changes_later_is_refused_until_it_is_registered_again(
         source.load(experiments.load(path), project)
     assert adapt(corpus, tmp_path / "home") == path
     assert source.load(experiments.load(path), project).documents["n_chars"].to_pylist() == [17]
+
+
+EDITED = """\ufeff# our own
+corpus = "mine"  # and no other
+depth = 5
+
+[source]  # where it lies
+kind = "directory"
+documents = '/somewhere/else'  # before the move
+queries = "/q.jsonl"
+max_documents = 300
+
+# what we compare
+[chunkers]
+naive = { size = 700, step = 600 }
+[[configurations]]
+name = "[source]"
+chunker = "naive"
+retriever = "bm25"
+"""
+
+
+def test_an_edited_experiment_is_kept_but_for_its_source(corpus: Corpus, tmp_path: Path) -> None:
+    corpus.declare("{}")
+    project = builders.project(tmp_path / "home")
+    path = adapt(corpus, tmp_path / "home")
+    path.write_bytes(EDITED.replace("\n", "\r\n").encode("utf-8"))
+    assert adapt(corpus, tmp_path / "home") == path
+    lines = path.read_bytes().decode("utf-8").split("\r\n")
+    quoted = str(corpus.documents).replace("\\", "\\\\").replace('"', '\\"')
+    assert f'documents = "{quoted}"  # before the move' in lines
+    before = EDITED.split("\n")
+    assert [line for line in before if line not in lines] == before[6:8]
+    new = [line.partition(" ")[0] for line in lines if line not in before]
+    assert new == ["documents", "queries", "metadata", "manifest", "max_bytes"]
+    at = lines.index("# what we compare")
+    assert lines[at - 1] == ""
+    assert lines[at - 2].startswith("max_bytes")
+    found = experiments.load(path)
+    assert (found.depth, [c.name for c in found.configurations]) == (5, ["[source]"])
+    assert found.source["max_documents"] == 300
+    assert source.load(found, project).documents.num_rows == 1
+    written = path.read_bytes()
+    corpus.metadata = None
+    adapt(corpus, tmp_path / "home")
+    assert "metadata" not in experiments.load(path).source
+    corpus.declare("{}")
+    adapt(corpus, tmp_path / "home")
+    assert tomllib.loads(path.read_bytes().decode("utf-8-sig")) == tomllib.loads(
+        written.decode("utf-8-sig")
+    )
+
+
+def test_nothing_changes_where_nothing_changed(corpus: Corpus, tmp_path: Path) -> None:
+    adapt(corpus, tmp_path / "home")
+    before = builders.listing(tmp_path / "home")
+    adapt(corpus, tmp_path / "home")
+    assert builders.listing(tmp_path / "home") == before
+
+
+def test_what_registering_again_says(corpus: Corpus, tmp_path: Path) -> None:
+    def said() -> str:
+        project = builders.project(tmp_path / "home")
+        return command.adapt(project, corpus.documents, corpus.queries, corpus.metadata, "mine")
+
+    assert "registered before" not in said()
+    assert "nothing in its file changed" in said()
+    path = builders.project(tmp_path / "home").registered / "mine.toml"
+    head = "# Registered by spanbench adapt; registering the corpus again replaces this file."
+    path.write_text("\n".join([head, *path.read_text().split("\n")[1:]]), encoding="utf-8")
+    corpus.declare("{}")
+    changed = [line.strip() for line in said().split("\n") if line.strip()[:1] in ("+", "-")]
+    assert [line[:12] for line in changed] == ["- # Register", "+ # Register", "+ metadata ="]
+    assert head not in path.read_text(encoding="utf-8")
+
+
+def test_gold_with_white_space_at_an_edge_is_counted(corpus: Corpus, tmp_path: Path) -> None:
+    def said(*golds: list[str]) -> str:
+        corpus.lines(*[{"query": "Which?", "doc_id": "a", "gold_texts": gold} for gold in golds])
+        project = builders.project(tmp_path / "home")
+        return command.adapt(project, corpus.documents, corpus.queries, None, "mine")
+
+    assert "note: 2 gold spans" in said([" Delaware"], ["Law: "], ["Law: Delaware"])
+    assert "query q002, document a, [0, 5)" in said(["Delaware"], ["Law: "])
+    assert "white space" not in said(["Law:"], ["Law: Delaware"])
+
+
+@pytest.mark.parametrize(
+    ("text", "part"),
+    [
+        ("corpus = ", "not valid TOML"),
+        ('corpus = "mine"\nconfigurationz = []\n', "unknown key 'configurationz'"),
+        (EDITED.replace('"directory"', '"cuad"'), "kind = 'cuad'"),
+        (EDITED.replace("[source]  #", "[source] #").replace('kind = "d', 'kind = "D'), "kind"),
+        (
+            'corpus = "mine"\nsource = { kind = "directory" }\nchunkers = { naive = {} }\n'
+            'configurations = [{ name = "n", chunker = "naive", retriever = "bm25" }]\n',
+            r"\[source\]\nkind = \"directory\"\ndocuments = ",
+        ),
+    ],
+)
+def test_an_experiment_that_cannot_be_kept_is_refused(
+    corpus: Corpus, tmp_path: Path, text: str, part: str
+) -> None:
+    path = adapt(corpus, tmp_path / "home")
+    path.write_text(text, encoding="utf-8")
+    before = builders.listing(tmp_path / "home")
+    corpus.document("a.txt", "Law: Delaware, USA")
+    with pytest.raises(InputError, match=rf"(?s)mine\.toml.*{part}"):
+        adapt(corpus, tmp_path / "home")
+    assert builders.listing(tmp_path / "home") == before
+
+
+PARTS = """
+# note
+[chunkers]
+[[configurations]]
+[x.y]
+[source]
+source = {}
+kind = 'd'
+queries = 1 # c
+  documents = 2
+x = [
+]
+[
+"""
+LINES = st.lists(st.sampled_from([*PARTS.split("\n"), 'a = """', '"""']), max_size=12)
+
+
+@settings(deadline=None)
+@given(LINES, st.dictionaries(st.sampled_from(["kind", "queries", "metadata"]), st.text()))
+def test_whatever_the_file_nothing_but_its_source_changes(
+    lines: list[str], new: dict[str, str]
+) -> None:
+    text = "\n".join(["corpus = 'c'", *lines])
+    values = {key: (value, adapting._value(value)) for key, value in new.items()}
+    try:
+        before = tomllib.loads(text)
+        made = source_table.replaced(text, values, Path("c.toml"))
+    except (tomllib.TOMLDecodeError, InputError):
+        return
+    assert tomllib.loads(made) == before | {"source": new}
+    if not before["source"].keys() <= {"kind", "queries", "documents"}:
+        return  # then lines of any form went with a setting that is none of the source's
+    kept = [line for line in lines if not line.strip().startswith(("kind", "quer", "docu"))]
+    left = iter(made.split("\n"))
+    assert all(line in left for line in kept)  # each behind the one before
 
 
 @pytest.mark.parametrize("name", ["", "Mine", "my-corpus", "my corpus", "_x", "x__y", "../x", "é"])

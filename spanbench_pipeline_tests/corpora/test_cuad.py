@@ -186,6 +186,14 @@ def test_a_small_archive_by_hand(tmp_path: Path) -> None:
     assert documents[0].text[gold.start : gold.end] == "Delaware"
 
 
+def test_an_answer_of_white_space_is_refused_by_question(tmp_path: Path) -> None:
+    data = small()
+    entry_of(data)["qas"][0]["answers"].append({"text": "  ", "answer_start": 11})
+    read = stored(tmp_path, json.dumps(data).encode()).read()
+    with pytest.raises(InputError, match=r"T__Governing Law.*\[11, 13\).*white space"):
+        evalset.assemble("cuad", *read)
+
+
 def entry_of(data: dict[str, Any]) -> dict[str, Any]:
     found: dict[str, Any] = data["data"][0]["paragraphs"][0]
     return found

@@ -12,6 +12,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from spanbench_pipeline import evalset
+from spanbench_pipeline.codepoints import is_blank
 from spanbench_pipeline.corpora import directory, files, manifest, queryfile, source
 from spanbench_pipeline.errors import InputError
 from spanbench_pipeline.evalset import EvalSet
@@ -522,6 +523,8 @@ BAD_LINES: list[tuple[Any, list[str]]] = [
     (SPANS | {"gold_texts": [""]}, ["gold_texts, number 1", "at least one character"]),
     (SPANS | {"gold_texts": [7]}, ["gold_texts, number 1", "must be text"]),
     (SPANS | {"gold_texts": ["Term", "Nowhere"]}, ["number 2", "'Nowhere'", "is not in", "'a'"]),
+    (SPANS | {"gold_texts": ["Delaware", " \u200b"]}, ["gold_texts, number 2", "white space"]),
+    (SPANS | {"gold_spans": [[0, 9], [9, 10]]}, ["gold_spans, number 2", "[9, 10)", "white space"]),
     (
         SPANS | {"gold_texts": ["re"]},
         ["number 1", "'re'", "stands 2 times in document 'a', at 1, 31"],
@@ -595,8 +598,71 @@ def test_a_file_without_queries(corpus: Corpus) -> None:
 def test_a_doc_id_in_other_code_points_than_the_files_name(corpus: Corpus) -> None:
     corpus.document("cafe\u0301.txt", "text")
     refused(
-        corpus.lines(ASK | {"doc_id": "caf\u00e9"}), r"'cafe\u0301'", r"'caf\xe9'", "code points"
+        corpus.lines(ASK | {"doc_id": "caf\u00e9"}), r"'cafe\u0301'", r"'caf\xe9'", "decomposed"
     )
+
+
+def test_every_wrong_line_is_named_at_once(corpus: Corpus) -> None:
+    wrong = [
+        ASK | {"doc_id": "b"},
+        "{",
+        ASK | {"gold_texts": ["Delaware", "Ohio", " "], "filters": {"x": None}},
+        ASK | {"query_id": "first"},
+        SPANS | {"gold_spans": [[0, 99]]},
+        ASK | {"query_id": "first"},
+    ]
+    refused(
+        corpus.lines(ASK, *wrong, ASK),
+        "queries.jsonl: 7 problems",
+        "line 2: unknown doc_id 'b'",
+        "line 3: not valid JSON",
+        "line 4, gold_texts, number 2: gold text 'Ohio' is not in document 'a'",
+        "line 4, gold_texts, number 3: the gold text ' '",
+        "line 4: filters field 'x' is null",
+        "line 6, gold_spans, number 1: [0, 99)",
+        "line 7: query_id 'first' is taken by queries.jsonl line 5",
+    )
+    corpus.lines(*[ASK | {"doc_id": f"b{n}"} for n in range(30)])
+    refused(corpus, "30 problems", "line 20: unknown doc_id 'b19'", "10 more")
+    with pytest.raises(InputError) as caught:
+        load(corpus)
+    assert "line 21" not in str(caught.value)
+
+
+def test_every_query_that_breaks_an_invariant_is_named_at_once(corpus: Corpus) -> None:
+    corpus.lines(*[ASK | {"filters": {name: "x"}} for name in ("version", "edition")])
+    refused(corpus, "2 problems", "queries.jsonl line 1", "'version'", "line 2", "'edition'")
+
+
+HINTS = [
+    ("Jos\u00e9 Sm\u00edth", "Jose\u0301 Smi\u0301th", "NFC", 3),
+    ("the o\ufb03ce", "the office", "NFKC", 5),
+    ("one\u00a0year", "one year", "space", 3),
+    ("one\r\nyear", "one\nyear", "line ends", 3),
+    ("one\nyear", "one year", "line breaks", 3),
+    ("the \u201cTerm\u201d", 'the "Term"', "quotation marks", 4),
+    ("2020\u20132021", "2020-2021", "dashes", 4),
+    ("confi\u00addential", "confidential", "invisible", 5),
+    ("zero\u200bwidth", "zerowidth", "invisible", 4),
+    ("Seller", "S\u0435ller", "script", 1),
+    ("THE SELLER", "The Seller", "capitals", 1),
+]
+
+
+@pytest.mark.parametrize(("there", "given", "what", "character"), HINTS)
+def test_a_gold_text_that_only_looks_like_the_documents(
+    corpus: Corpus, there: str, given: str, what: str, character: int
+) -> None:
+    before = "Preamble \U0001f44d: "
+    corpus.document("a.txt", f"{before}{there}. End.")
+    refused(
+        corpus.lines(ASK | {"gold_texts": [given]}),
+        "is not in document 'a'",
+        what,
+        f"[{len(before)}, {len(before) + len(there)})",
+        f"character {character} is U+{ord(there[character]):04X}",
+    )
+    refused(corpus.lines(ASK | {"gold_texts": [there + "?"]}), "Copy it")
 
 
 # Metadata
@@ -616,6 +682,10 @@ def test_a_doc_id_in_other_code_points_than_the_files_name(corpus: Corpus) -> No
         ('{"a": {}, "a": {}}', ["key 'a' is given twice"]),
         ('{"a": {"x": Infinity}}', ["Infinity is not valid JSON"]),
         ('{"a":\n {"x": 1,}}', ["not valid JSON", "line 2"]),
+        (
+            '{"b": {}, "a": {"x": null, "y": []}, "\u0430": 7}',
+            ["5 problems", "'b'", "'x' is null", "'y' is an array", r"is '\u0430'", "not a number"],
+        ),
     ],
 )
 def test_wrong_metadata(corpus: Corpus, text: str, parts: list[str]) -> None:
@@ -767,7 +837,10 @@ def test_what_is_no_manifest(recorded: Corpus, data: bytes) -> None:
 def test_a_gold_text_is_found_exactly_where_it_stands_once(text: str, part: str) -> None:
     places = [i for i in range(len(text)) if text[i : i + len(part)] == part]
     line = json.dumps({"query": "q", "doc_id": "d", "gold_texts": [part]}).encode()
-    if len(places) == 1:
+    if is_blank(part):
+        with pytest.raises(InputError, match="white space"):
+            queryfile.read(line, "f", {"d": text})
+    elif len(places) == 1:
         (query,) = queryfile.read(line, "f", {"d": text})
         assert [(g.start, g.end) for g in query.gold] == [(places[0], places[0] + len(part))]
     else:

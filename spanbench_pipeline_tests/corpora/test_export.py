@@ -5,7 +5,7 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
 from spanbench_pipeline import evalset
@@ -81,6 +81,7 @@ def eval_sets(draw: st.DrawFn) -> EvalSet:
         for _ in range(draw(st.integers(1, 3))):
             start = draw(st.integers(0, len(document.text) - 1))
             end = draw(st.integers(start + 1, len(document.text)))
+            assume(not is_blank(document.text[start:end]))
             spans.append(GoldSpan(document.doc_id, start, end))
         filters = draw(st.dictionaries(st.sampled_from(declared), LABELS)) if declared else {}
         queries.append(

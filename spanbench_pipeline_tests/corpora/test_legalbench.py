@@ -216,6 +216,14 @@ def test_snippets_that_overlap_or_repeat_are_checked_each_and_merged(tmp_path: P
     assert [(s["start_char"], s["end_char"]) for s in found.gold_spans.to_pylist()] == [(2, 8)]
 
 
+def test_a_snippet_of_white_space_is_refused_by_test(tmp_path: Path) -> None:
+    answers = [{"file_path": "cuad/a.txt", "span": [0, 1], "answer": "a"}]
+    answers.append({"file_path": "cuad/a.txt", "span": [2, 4], "answer": "\n\u00a0"})
+    tests = {"cuad": [copies.asked("q", *answers)]}
+    with pytest.raises(InputError, match=r"cuad\.json, test 1.*\[2, 4\).*white space"):
+        small(tmp_path, {"cuad/a.txt": "ab\n\u00a0cd"}, tests)
+
+
 def test_the_mini_set_takes_the_first_194_by_their_draw_and_is_stable() -> None:
     entries = [
         copies.asked(f"q{n}", {"file_path": f"cuad/{n % 7}.txt", "span": [0, 1], "answer": "x"})

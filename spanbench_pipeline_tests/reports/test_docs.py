@@ -440,6 +440,7 @@ PROBLEMS: dict[str, Callable[[], Case]] = {
     "give exactly one of gold_texts and gold_spans": lambda: case('{"query": "q", "doc_id": "d"}'),
     "unknown doc_id": lambda: case('{"query": "q", "doc_id": "d.txt", "gold_texts": ["is"]}'),
     "stands 2 times in document": lambda: case(query('"gold_texts": ["law"]')),
+    "white space or invisible characters alone": lambda: case(query('"gold_texts": [" "]')),
     "is not in document": lambda: case(query('"gold_texts": ["Law"]')),
     "but the gold text is": lambda: case(
         query('"gold_spans": [{"start": 0, "end": 3, "text": "law"}]')
