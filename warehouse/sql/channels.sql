@@ -13,7 +13,7 @@ WITH relevant AS (
         AND g.doc_id = r.doc_id
         AND g.start_char < r.end_char
         AND r.start_char < g.end_char
-    WHERE r.rank <= 5
+    WHERE r.rank <= 5 AND (r.corpus, r.config) IN (SELECT (o.corpus, o.config) FROM span_outcomes AS o WHERE o.k = 5)
 )
 SELECT
     corpus,

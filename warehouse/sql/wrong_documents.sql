@@ -13,7 +13,7 @@ WITH top AS (
             WHERE g.corpus = r.corpus AND g.query_id = r.query_id
         ) AS wrong
     FROM rankings AS r
-    WHERE r.rank <= 5
+    WHERE r.rank <= 5 AND (r.corpus, r.config) IN (SELECT (o.corpus, o.config) FROM span_outcomes AS o WHERE o.k = 5)
 ),
 by_query AS (
     SELECT corpus, config, query_id, count(*) AS chunks, count(*) FILTER (wrong) AS wrong_chunks
