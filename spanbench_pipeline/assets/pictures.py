@@ -23,7 +23,7 @@ import pyarrow.parquet as pq
 
 from spanbench_pipeline import warehouse
 from spanbench_pipeline.errors import InputError
-from spanbench_pipeline.measures import TOP
+from spanbench_pipeline.measures import OF_DOCUMENTS, TOP
 from spanbench_pipeline.measures.failure_labels import EVERY_LABEL
 from spanbench_pipeline.measures.forensics import LABELS as FORENSIC
 from spanbench_pipeline.measures.stages import STAGES
@@ -129,7 +129,8 @@ def _first_ranks(seen: Seen) -> str:
         return ""
     counts = Counter(_place(round(1 / v)) if v else _NOWHERE for v in values)
     # Nothing is measured at a k past the depth: a place that no list reaches is no empty place.
-    deepest = max((k for k in seen.table["k"].to_pylist() if k is not None), default=11)
+    of_ranks = seen.table.filter(pc.invert(pc.is_in(seen.table["metric"], pa.array(OF_DOCUMENTS))))
+    deepest = pc.max(of_ranks["k"]).as_py() or 11
     reached = [rank for rank in (*range(1, TOP + 1), 6, 11) if rank <= deepest]
     listed = [p for p in _PLACES if p in {*map(_place, reached), *counts} - {_NOWHERE}]
     bars = tuple(Bar(place, counts[place]) for place in (*listed, _NOWHERE))
