@@ -200,6 +200,7 @@ def _score(where: Project, parsed: argparse.Namespace) -> int:
         subsets=parsed.subset or (),
         order=parsed.order,
         kind=parsed.rankings_format,
+        depth=parsed.depth,
     )
     shown, code = score(where, asked, parsed.format)
     print(shown)
@@ -475,6 +476,13 @@ def _add_score(commands: Commands[argparse.ArgumentParser]) -> None:
     parser.add_argument("--chunker", metavar="NAME", help="or a chunker of the corpus")
     parser.add_argument("--name", metavar="CONFIG", help="default: the file's name")
     parser.add_argument("--subset", nargs="+", metavar="PART", help="of a pooled corpus, these")
+    parser.add_argument(
+        "--depth",
+        type=int,
+        metavar="N",
+        help="where the lists were cut, and so how deep they are looked at; a shorter list ended "
+        "by itself (default: the corpus's depth, or where the file's lists end alike before it)",
+    )
     parser.add_argument(
         "--order",
         choices=("given", "score"),

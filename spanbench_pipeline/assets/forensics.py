@@ -15,13 +15,16 @@ from spanbench_pipeline.experiment import Configuration, Experiment
 from spanbench_pipeline.freshness import Key
 from spanbench_pipeline.measures import (
     LABEL_KS,
+    TOP,
     character_checks,
     forensic_checks,
     forensics,
+    invariants,
     loss_checks,
     metamorphic,
 )
 from spanbench_pipeline.measures.headroom import headroom
+from spanbench_pipeline.measures.reach import unreached
 from spanbench_pipeline.measures.stages import lost_stages, stages_of
 
 _MEASURES = "spanbench_pipeline.measures"
@@ -47,6 +50,7 @@ def lists_of(experiment: Experiment, config: Configuration, reader: Reader) -> p
 
 def _states_stage(experiment: Experiment, config: Configuration) -> Stage:
     ks = depths(experiment)
+    outcomes = _same_as_outcomes(experiment, config)
     found = stages_of(
         routing=bool(config.routing),
         fusion=config.fusion_used is not None,
@@ -60,7 +64,7 @@ def _states_stage(experiment: Experiment, config: Configuration) -> Stage:
         extra=[
             *candidates.keys(experiment, config),
             *([routing.key(experiment, config)] if config.routing else []),
-            (experiment.corpus, "span_outcomes", config.slug),
+            *((experiment.corpus, "span_outcomes", config.slug) for _ in outcomes),
             (experiment.corpus, "query_metrics", config.slug),
         ],
         modules=(f"{_MEASURES}.forensics", f"{_MEASURES}.stages"),
@@ -72,13 +76,7 @@ def _states_stage(experiment: Experiment, config: Configuration) -> Stage:
                     reader.own(), reader.table("gold_spans"), ks=ks
                 ),
             ),
-            Check(
-                "same_characters_as_outcomes",
-                "At k = 5 the top chunks hold as many characters of each span as span_outcomes.",
-                lambda reader: forensic_checks.states_unlike_outcomes(
-                    reader.own(), reader.table("span_outcomes", config.slug)
-                ),
-            ),
+            *outcomes,
             Check(
                 "stages_fit_the_lost_spans",
                 "A span has a stage that lost it exactly where it is not covered, one that the "
@@ -98,6 +96,21 @@ def _states_stage(experiment: Experiment, config: Configuration) -> Stage:
                     reader.own(),
                     reader.table("gold_spans"),
                 ),
+            ),
+        ),
+    )
+
+
+def _same_as_outcomes(experiment: Experiment, config: Configuration) -> tuple[Check, ...]:
+    """That states and span_outcomes agree, where lists reach the k that outcomes have."""
+    if unreached(TOP, experiment.depth):
+        return ()
+    return (
+        Check(
+            "same_characters_as_outcomes",
+            "At k = 5 the top chunks hold as many characters of each span as span_outcomes.",
+            lambda reader: forensic_checks.states_unlike_outcomes(
+                reader.own(), reader.table("span_outcomes", config.slug)
             ),
         ),
     )
@@ -242,8 +255,11 @@ def _headroom_stage(experiment: Experiment, config: Configuration) -> Stage:
             Check(
                 "bounds_in_order",
                 "Each bound is at least the one before and at least that of a smaller k; the last "
-                "is 1.",
-                lambda reader: loss_checks.unordered_bounds(reader.own()),
+                "is 1; none is at a k that the lists do not reach.",
+                lambda reader: [
+                    *loss_checks.unordered_bounds(reader.own()),
+                    *invariants.past_depth(reader.own(), experiment.depth),
+                ],
             ),
             Check(
                 "means_of_the_parts",

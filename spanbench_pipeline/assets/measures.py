@@ -15,6 +15,7 @@ from spanbench_pipeline.assets.stage import Check, Outcome, Reader, Stage
 from spanbench_pipeline.experiment import Configuration, Experiment
 from spanbench_pipeline.freshness import Key
 from spanbench_pipeline.measures import (
+    TOP,
     character_checks,
     consistency,
     failure_labels,
@@ -23,6 +24,7 @@ from spanbench_pipeline.measures import (
     retrieval,
     routing,
 )
+from spanbench_pipeline.measures.reach import unreached
 
 Measure = Callable[..., pa.Table]
 
@@ -56,22 +58,27 @@ _FOLLOW = Check(
 _LABELS = Check(
     "labels_are_known",
     "Every label exists, has its own lever, and comes with readable evidence.",
-    lambda reader: consistency.malformed_labels(reader.own(), failure_labels.LABELS),
+    lambda reader: consistency.malformed_labels(reader.own(), failure_labels.EVERY_LABEL),
 )
 
 
 def stages(experiment: Experiment) -> list[Stage]:
-    """Three stages a configuration."""
+    """Three stages a configuration.
+
+    Where the lists do not reach the top 5, ``span_outcomes`` and ``failure_labels`` are not
+    measured, and no metric follows from them.
+    """
     found = []
+    to_top = not unreached(TOP, experiment.depth)
     for config in experiment.configurations:
         stage = partial(_stage, experiment, config)
         outcomes = stage("span_outcomes", retrieval.span_outcomes, retrieval, (_OUTCOMES,))
         metrics = stage(
             "query_metrics",
-            partial(per_query.query_metrics, depth=experiment.depth),
+            per_query.query_metrics,
             per_query,
-            (_RANGE, *_of_lists(experiment, config), _FOLLOW, _GROW),
-            (outcomes.key,),
+            (_RANGE, *_of_lists(experiment, config), *((_FOLLOW,) if to_top else ()), _GROW),
+            (outcomes.key,) if to_top else (),
         )
         if config.routing:
             metrics = _with_routing(metrics, experiment, config)
@@ -92,7 +99,8 @@ def _of_lists(experiment: Experiment, config: Configuration) -> tuple[Check, ...
     return (
         Check(
             "every_query_has_every_metric",
-            "Each query of the corpus has each metric, an empty ranking's included.",
+            "Each query of the corpus has each metric, an empty ranking's included, and no value "
+            "at a k that the lists do not reach.",
             lambda reader: invariants.missing_metrics(
                 reader.own(), reader.table("queries"), experiment.depth, also
             ),
@@ -124,7 +132,7 @@ def _stage(
         key=(corpus, table, config.slug),
         table=table,
         description=f"{table.replace('_', ' ').capitalize()} of the configuration {config.name}.",
-        compute=partial(_compute, corpus, config, measure),
+        compute=partial(_compute, experiment, config, measure),
         deps=deps,
         modules=(module.__name__,),
         params={"config": config.name, "depth": experiment.depth},
@@ -160,8 +168,7 @@ def _with_routing(stage: Stage, experiment: Experiment, config: Configuration) -
 def _routed_metrics(
     experiment: Experiment, config: Configuration, routed: Key, reader: Reader
 ) -> Outcome:
-    measure = partial(per_query.query_metrics, depth=experiment.depth)
-    others = _compute(experiment.corpus, config, measure, reader)
+    others = _compute(experiment, config, per_query.query_metrics, reader)
     recall = routing.routing_recall(
         reader.stored(routed).table,
         reader.table("gold_spans"),
@@ -174,14 +181,17 @@ def _routed_metrics(
     return Outcome(tables.conform("query_metrics", table))
 
 
-def _compute(corpus: str, config: Configuration, measure: Measure, reader: Reader) -> Outcome:
+def _compute(
+    experiment: Experiment, config: Configuration, measure: Measure, reader: Reader
+) -> Outcome:
     return Outcome(
         measure(
             reader.table("rankings", config.slug),
             reader.table("gold_spans"),
             reader.table("chunks", config.chunker),
             reader.table("queries"),
-            corpus=corpus,
+            corpus=experiment.corpus,
             config=config.name,
+            depth=experiment.depth,
         )
     )

@@ -23,8 +23,8 @@ import pyarrow.parquet as pq
 
 from spanbench_pipeline import warehouse
 from spanbench_pipeline.errors import InputError
-from spanbench_pipeline.measures import TOP
-from spanbench_pipeline.measures.failure_labels import LABELS
+from spanbench_pipeline.measures import OF_DOCUMENTS, TOP
+from spanbench_pipeline.measures.failure_labels import EVERY_LABEL
 from spanbench_pipeline.measures.forensics import LABELS as FORENSIC
 from spanbench_pipeline.measures.stages import STAGES
 from spanbench_pipeline.reports import losses, svg
@@ -127,9 +127,13 @@ def _first_ranks(seen: Seen) -> str:
     values = [v for r in rows_of(seen.table, metric="mrr") if (v := r["value"]) is not None]
     if not values:
         return ""
-    counts = Counter(_place(round(1 / v)) if v else "not in the list" for v in values)
-    places = [*(_place(n) for n in range(1, TOP + 1)), _place(6), _place(11), "not in the list"]
-    bars = tuple(Bar(place, counts[place]) for place in places)
+    counts = Counter(_place(round(1 / v)) if v else _NOWHERE for v in values)
+    # Nothing is measured at a k past the depth: a place that no list reaches is no empty place.
+    of_ranks = seen.table.filter(pc.invert(pc.is_in(seen.table["metric"], pa.array(OF_DOCUMENTS))))
+    deepest = pc.max(of_ranks["k"]).as_py() or 11
+    reached = [rank for rank in (*range(1, TOP + 1), 6, 11) if rank <= deepest]
+    listed = [p for p in _PLACES if p in {*map(_place, reached), *counts} - {_NOWHERE}]
+    bars = tuple(Bar(place, counts[place]) for place in (*listed, _NOWHERE))
     title = "rank of the first relevant chunk"
     return bar_table(Panel(title, bars, maximum=max(counts.values()), format="count"))
 
@@ -138,6 +142,10 @@ def _place(rank: int) -> str:
     if rank <= TOP:
         return str(rank)
     return "6 to 10" if rank <= 10 else "11 and below"
+
+
+_PLACES = tuple(_place(rank) for rank in (*range(1, TOP + 1), 6, 11))
+_NOWHERE = "not in the list"
 
 
 def _covered(seen: Seen) -> str:
@@ -163,8 +171,8 @@ def _labels(seen: Seen) -> str:
     counts = Counter(seen.table["label"].to_pylist())
     if not counts:
         return "No query fails."
-    order = sorted(counts, key=lambda label: (-counts[label], list(LABELS).index(label)))
-    bars = tuple(Bar(f"{o} ({LABELS[o] or 'nothing to change'})", counts[o]) for o in order)
+    order = sorted(counts, key=lambda label: (-counts[label], list(EVERY_LABEL).index(label)))
+    bars = tuple(Bar(f"{o} ({EVERY_LABEL[o] or 'nothing to change'})", counts[o]) for o in order)
     title = "failing queries by label (and lever)"
     return bar_table(Panel(title, bars, maximum=max(counts.values()), format="count"))
 

@@ -18,8 +18,10 @@ from spanbench_pipeline.corpora.source import open_source
 from spanbench_pipeline.errors import InputError
 from spanbench_pipeline.experiment import Encoder, Experiment, Reranker
 from spanbench_pipeline.freshness import Key
+from spanbench_pipeline.measures import TOP
 from spanbench_pipeline.measures.backlog import backlog
 from spanbench_pipeline.measures.fingerprints import parameters
+from spanbench_pipeline.measures.reach import unreached
 from spanbench_pipeline.project import Project
 from spanbench_pipeline.reports import audit, client, developer, html, markdown
 from spanbench_pipeline.reports.inputs import ReportInputs
@@ -171,7 +173,7 @@ def _inputs(
     if baseline not in measured and baseline != experiment.baseline:
         raise InputError(f"the baseline {baseline!r} was not measured; choose another")
     found = None
-    if baseline in measured:
+    if baseline in measured and not unreached(TOP, experiment.depth):
         found = backlog(
             experiment,
             many["failure_labels"],

@@ -162,7 +162,7 @@ def failure_label(asked: Asked) -> str | None:
     if any(len(chunks) > 1 for chunks in touching):
         return "chunk-severance"
     if any(chunk not in asked.ranked for chunks in touching for chunk in chunks):
-        return "retrieval-miss"
+        return "depth-bound" if asked.depth == 5 <= len(asked.given) else "retrieval-miss"
     if any(chunk not in top for chunks in touching for chunk in chunks):
         return "rank-miss"
     return "partial-grounding"

@@ -13,6 +13,7 @@ from spanbench_pipeline.errors import InputError
 from spanbench_pipeline.experiment import Experiment
 from spanbench_pipeline.measures import PRINTED
 from spanbench_pipeline.measures.aggregate import MACRO
+from spanbench_pipeline.measures.reach import absent, reached
 from spanbench_pipeline.measures.regression import CHUNK_COUNTING
 from spanbench_pipeline.project import Project
 
@@ -35,6 +36,7 @@ Mean = tuple[Any, ...]
 def show(project: Project, experiment: Experiment) -> str:
     """Every configuration with the metrics of ``PRINTED``, in the experiment's order.
 
+    A metric that the experiment's depth does not reach has no column; below the table it is named.
     A corpus of several parts has a further table: what the paper scores, part by part.
     """
 
@@ -53,19 +55,28 @@ def show(project: Project, experiment: Experiment) -> str:
         for row in stored("chunk_stats")
         if row["stat"] == "n_chunks"
     }
+    printed = reached(experiment.depth, PRINTED)
     rows = []
     for config in experiment.configurations:
         if states[config.name] != warehouse.MEASURED:
             rows.append([config.name, counts[config.chunker], states[config.name]])
             continue
-        found = [means[(config.name, None, metric, k)] for metric, k in PRINTED]
+        found = [means[(config.name, None, metric, k)] for metric, k in printed]
         rows.append([config.name, counts[config.chunker], *(_figure(v) for v in found)])
-    head = ["configuration", "chunks", *(m if k is None else f"{m}@{k}" for m, k in PRINTED)]
+    head = ["configuration", "chunks", *(m if k is None else f"{m}@{k}" for m, k in printed)]
     title = f"corpus {experiment.corpus}: {experiment.description}"
     shown = f"{title}\n{terminal.table(head, rows, right=range(1, len(head)))}"
-    return "\n\n".join(
-        ["\n".join([shown, *_not_compared(experiment)]), *_by_part(experiment, means)]
-    )
+    below = [*past_depth(experiment.depth), *_not_compared(experiment)]
+    return "\n\n".join(["\n".join([shown, *below]), *_by_part(experiment, means)])
+
+
+def past_depth(depth: int) -> list[str]:
+    """A line for each reason why metrics of ``PRINTED`` are absent, with their names."""
+    named: dict[str, list[str]] = {}
+    for name, why in absent(depth, PRINTED).items():
+        named.setdefault(why, []).append(name)
+    said = [f"{', '.join(names)}: {why}" for why, names in named.items()]
+    return [*said, *([f"mrr: within the depth, {depth}"] if said else [])]
 
 
 def _not_compared(experiment: Experiment) -> list[str]:
@@ -73,9 +84,11 @@ def _not_compared(experiment: Experiment) -> list[str]:
     used = dict.fromkeys(config.chunker for config in experiment.configurations)
     if len(used) < 2:
         return []
-    counting = ", ".join(name for name, _ in PRINTED if name in CHUNK_COUNTING)
+    shown = reached(experiment.depth, PRINTED)
+    counting = ", ".join(name for name, _ in shown if name in CHUNK_COUNTING)
+    verb = "count" if "," in counting else "counts"
     return [
-        f"{counting} count chunks: not compared from one chunker to another ({', '.join(used)})"
+        f"{counting} {verb} chunks: not compared from one chunker to another ({', '.join(used)})"
     ]
 
 

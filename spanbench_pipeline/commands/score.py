@@ -29,6 +29,7 @@ from spanbench_pipeline.measures.fingerprints import table_hash
 from spanbench_pipeline.project import Project
 from spanbench_pipeline.scoring import chunk_file, ranked, rankings_file, shown
 from spanbench_pipeline.scoring import files as results
+from spanbench_pipeline.scoring.depths import depth_of
 from spanbench_pipeline.scoring.folder import folder_of
 from spanbench_pipeline.scoring.measured import measure
 from spanbench_pipeline.scoring.rankings_file import RankingsFile
@@ -53,6 +54,7 @@ class Asked:
     subsets: Sequence[str] = ()
     order: str | None = None
     kind: str | None = None
+    depth: int | None = None
 
 
 def score(project: Project, asked: Asked, shape: str) -> tuple[str, int]:
@@ -104,7 +106,18 @@ def _score(project: Project, asked: Asked) -> Scored:
     lists = of_part(all_lists, whole, evalset)
     named = {"corpus": asked.corpus, "config": name}
     taken = take(lists, evalset, chunks, where=file.where, order=asked.order, **named)
-    measured = measure(taken.rankings, evalset, chunks, depth=experiment.depth, **named)
+    depth = depth_of(
+        taken.rankings, evalset, chunks, corpus_depth=experiment.depth, stated=asked.depth
+    )
+    measured = measure(
+        taken.rankings,
+        evalset,
+        chunks,
+        corpus=asked.corpus,
+        config=name,
+        depth=depth.value,
+        label_depth=depth.labels,
+    )
     provenance = {
         "file": asked.rankings.name,
         "format": found.kind,
@@ -121,13 +134,15 @@ def _score(project: Project, asked: Asked) -> Scored:
     return Scored(
         asked.corpus,
         name,
-        experiment.depth,
+        depth.value,
         evalset,
         taken,
         measured,
         n_chunks,
         provenance,
         tuple(ranked.notes(found.stamp, whole, found.kind, asked.chunker)),
+        depth.said_by,
+        depth.note,
     )
 
 
@@ -236,7 +251,8 @@ def _characters(scored: Scored) -> str:
         [str(k), f"{values[0]:,.0f}", *(f"{value:.3f}" for value in values[1:])]
         for k, values in shown.characters(scored.measured)
     ]
-    return terminal.table(["k", *CHAR_METRICS], rows, right=range(len(CHAR_METRICS) + 1))
+    table = terminal.table(["k", *CHAR_METRICS], rows, right=range(len(CHAR_METRICS) + 1))
+    return "\n".join(filter(None, [table, shown.ks_past_said(scored.depth)]))
 
 
 def _labels(scored: Scored) -> str:
@@ -258,12 +274,14 @@ def _json(scored: Scored, folder: Path) -> str:
         "result": "scored",
         "exit_code": SCORED,
         "depth": scored.depth,
+        "depth_from": scored.depth_from,
         "n_queries": scored.evalset.queries.num_rows,
         "n_lists": scored.taken.n_lists,
         "missing_queries": list(scored.taken.missing),
         "repeated_places": scored.taken.repeats,
         "notes": notes(scored),
         "not_measured": dict(scored.measured.not_measured),
+        "k_not_measured": shown.ks_past(scored.depth),
         "metrics": [
             {key: row[key] for key in ("subset", "metric", "k", "value", "n_queries")}
             for row in scored.measured.tables["config_metrics"].to_pylist()

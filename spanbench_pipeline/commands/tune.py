@@ -16,8 +16,9 @@ from spanbench_pipeline.commands.run import find
 from spanbench_pipeline.commands.tune_lists import Corpus, needed
 from spanbench_pipeline.commands.tune_search import Search, depths_of, router, search
 from spanbench_pipeline.errors import InputError
-from spanbench_pipeline.experiment import Configuration, Experiment, nearest, slug
+from spanbench_pipeline.experiment import MAX_DEPTH, Configuration, Experiment, nearest, slug
 from spanbench_pipeline.measures import fingerprints, routing_sweep, splits, tuning
+from spanbench_pipeline.measures.reach import unreached
 from spanbench_pipeline.project import Project
 
 METRIC = "complete_grounding@5"
@@ -43,7 +44,11 @@ def tune(
     graph.warn_of_broken()
     known = tuning.metrics(experiment.depth)
     if metric not in known:
-        raise InputError(f"tune: no metric {metric!r}{nearest(metric, known)}")
+        _, k = tuning.metrics(MAX_DEPTH).get(metric, (metric, None))
+        why = unreached(k, experiment.depth)
+        raise InputError(
+            f"tune: no metric {metric!r}{f': {why}' if why else nearest(metric, known)}"
+        )
     splits.require_share(share)
     configs = _chosen(experiment, names)
     keys = list(dict.fromkeys(key for c in configs for key in needed(experiment, c, graph)))

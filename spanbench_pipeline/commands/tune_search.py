@@ -116,6 +116,7 @@ class _Bench:
     def __init__(self, corpus: Corpus, metric: Metric) -> None:
         self.corpus = corpus
         self.metric = metric
+        self._depth = corpus.experiment.depth
 
     def readings(
         self, points: Sequence[Configuration], queries: Collection[str]
@@ -137,9 +138,7 @@ class _Bench:
                     chunks=self._chunks(point),
                     channels={s.channel: of[route_of(point)] for s, of in lists.items()},
                     fuse=fusion_of(
-                        point,
-                        self._chunks(point)["chunk_id"].combine_chunks(),
-                        self.corpus.experiment.depth,
+                        point, self._chunks(point)["chunk_id"].combine_chunks(), self._depth
                     ),
                 ),
                 asked,
@@ -154,7 +153,7 @@ class _Bench:
         given = (rankings, self.corpus.gold_spans, self.corpus.queries)
         ranked, gold, queries = (t.filter(pc.is_in(t["query_id"], value_set=asked)) for t in given)
         lists = read(ranked, gold, queries).without_repeats()
-        k = self.metric[1] or self.corpus.experiment.depth
+        k = self.metric[1] or self._depth
         chars = characters.union_scores(lists, k)[0].tolist()
         recall = _recall(self.corpus, point)
         return Reading(
@@ -168,7 +167,9 @@ class _Bench:
     ) -> Values:
         named: dict[str, Any] = {"corpus": self.corpus.experiment.corpus, "config": point.name}
         table = (
-            retrieval.query_metrics(ranked, gold, self._chunks(point), queries, **named)
+            retrieval.query_metrics(
+                ranked, gold, self._chunks(point), queries, depth=self._depth, **named
+            )
             if self.metric in METRICS
             else characters.character_metrics(
                 ranked, gold, queries, depth=self.metric[1] or 1, **named

@@ -35,6 +35,9 @@ MAY_BE_UNDEFINED = ("recall", "ndcg")
 KS = (1, 2, 4, 8, 16, 32, 64)
 """The depths of the metrics that count characters; one past an experiment's depth is left out."""
 
+OF_DOCUMENTS = ("routing_recall",)
+"""The metrics whose k counts documents: how deep the lists go says nothing of them."""
+
 LABEL_KS = tuple(sorted({*KS, TOP}))
 """The depths of forensic labels and span states: ``KS``, and the one of the failure labels."""
 

@@ -16,6 +16,8 @@ from spanbench_pipeline import experiment as experiments
 from spanbench_pipeline.errors import NotMeasured
 from spanbench_pipeline.experiment import LEVERS, Configuration, Experiment, lever_differences
 from spanbench_pipeline.measures import TOP
+from spanbench_pipeline.measures.failure_labels import DEPTH_BOUND
+from spanbench_pipeline.measures.reach import require_reached
 
 CEILING_BOUND = "ceiling-bound"
 
@@ -49,12 +51,15 @@ class Best:
 
 @dataclass(frozen=True)
 class Backlog:
-    """``rows``: most failing queries first. ``ceiling_bound``: failures that no lever answers."""
+    """``rows``: most failing queries first. ``ceiling_bound``: failures that no lever answers;
+    ``depth_bound``: those whose lever lists cut at the top 5 cannot tell.
+    """
 
     baseline: str
     rows: tuple[BacklogRow, ...]
     ceiling_bound: int
     best: Best
+    depth_bound: int = 0
 
 
 def backlog(
@@ -68,8 +73,9 @@ def backlog(
 
     ``failure_labels`` may hold other configurations' as well. Levers with equally many failing
     queries come in the order of ``LEVERS``. Raises NotMeasured where the baseline was not measured,
-    since no failing query would then read as none failing.
+    since no failing query would then read as none failing, and where lists do not reach the top 5.
     """
+    require_reached(TOP, experiment.depth)
     start = experiment.configuration(baseline)
     grounding = _grounding(config_metrics)
     if baseline not in grounding:
@@ -87,6 +93,7 @@ def backlog(
         rows=tuple(sorted(rows, key=lambda row: -row.failing_queries)),
         ceiling_bound=sum(row["label"] == CEILING_BOUND for row in labels),
         best=_best(start, experiment, grounding),
+        depth_bound=sum(row["label"] == DEPTH_BOUND for row in labels),
     )
 
 

@@ -2,6 +2,9 @@
 
 A query fails when complete_grounding@5 is 0. A label attributes a failure to the lever that most
 plainly would have helped; it does not prove that it would.
+
+Two of the labels ask what stands below the top 5. Lists that were cut at 5 do not say: there a
+chunk that is not listed is below the cut or nowhere, and the label says just that.
 """
 
 from __future__ import annotations
@@ -16,7 +19,8 @@ import pyarrow as pa
 from spanbench_pipeline import tables
 from spanbench_pipeline.measures import TOP
 from spanbench_pipeline.measures.rankings import Lists, covered_chars, read_lists
-from spanbench_pipeline.measures.relevance import Bools, Ints, Relevance, judge
+from spanbench_pipeline.measures.reach import require_reached
+from spanbench_pipeline.measures.relevance import Bools, Ints, Relevance, judge, positions
 from spanbench_pipeline.measures.retrieval import is_reached
 
 LABELS: dict[str, str | None] = {
@@ -27,6 +31,15 @@ LABELS: dict[str, str | None] = {
     "partial-grounding": "metadata filtering",
 }
 """Each label, in the order in which they are tried, and the lever it points at (None: nothing)."""
+
+DEPTH_BOUND = "depth-bound"
+"""Stands for retrieval-miss or rank-miss where a list was cut at 5 and cannot tell which."""
+
+_TOLD = list(LABELS).index("retrieval-miss")
+EVERY_LABEL = dict(
+    [*list(LABELS.items())[:_TOLD], (DEPTH_BOUND, None), *list(LABELS.items())[_TOLD:]]
+)
+"""``LABELS`` with ``DEPTH_BOUND`` at its place in the order: all that a row may have."""
 
 OPENING = 120
 """Characters of a failed span that the evidence quotes."""
@@ -40,25 +53,31 @@ def failure_labels(
     *,
     corpus: str,
     config: str,
+    depth: int | None = None,
 ) -> pa.Table:
     """The table ``failure_labels`` of one configuration: a row a failing query.
 
-    "In the ranking" means in the list as it is, which was cut at the experiment's depth. Takes and
-    refuses what ``retrieval.query_metrics`` does. ``evidence`` is a JSON object:
+    "In the ranking" means in the list as it is, which was cut at ``depth`` (None: nowhere). A list
+    of 5 or more entries that was cut at 5 does not say what stands below: a chunk that is not in it
+    then gives ``DEPTH_BOUND``. A shorter one ended by itself. Takes and refuses what
+    ``retrieval.query_metrics`` does; NotMeasured where ``depth`` is below 5. ``evidence`` is a JSON
+    object:
 
     - ``failed_spans``: spans under half, with offsets, characters covered and opening characters;
     - ``severed_spans``: those in more than one chunk, with the pieces' ids, offsets and ranks;
     - ``missing_chunks``: ids of chunks that touch a failed span and are not in the ranking;
     - ``ranks_below_5``: chunks that touch a failed span and are in the ranking below the top 5;
-    - ``relevant_chunks``: all relevant chunks of the query, with ranks.
+    - ``relevant_chunks``: all relevant chunks of the query, with ranks;
+    - ``cut_at``, of ``DEPTH_BOUND`` alone: where the list was cut.
 
     A rank is null where the chunk is not in the ranking.
     """
+    require_reached(TOP, depth)
     # Evidence lists spans and pieces in stored order, whatever order came in.
     gold_spans = gold_spans.sort_by([("query_id", "ascending"), ("span_no", "ascending")])
     chunks = chunks.sort_by([("doc_id", "ascending"), ("chunk_no", "ascending")])
     relevance = judge(queries, gold_spans, chunks)
-    case = _case(read_lists(rankings, relevance), relevance)
+    case = _case(rankings, relevance, depth)
     label_of = _labels(case)
     rows = [
         {
@@ -66,9 +85,12 @@ def failure_labels(
             "config": config,
             "query_id": relevance.query_ids[query].as_py(),
             "label": label_of[query],
-            "lever": LABELS[label_of[query]],
+            "lever": EVERY_LABEL[label_of[query]],
             "evidence": json.dumps(
-                _evidence(query, failed, case, gold_spans), sort_keys=True, ensure_ascii=False
+                _evidence(query, failed, case, gold_spans)
+                | ({"cut_at": depth} if label_of[query] == DEPTH_BOUND else {}),
+                sort_keys=True,
+                ensure_ascii=False,
             ),
         }
         for query, failed in _failed_spans(case).items()
@@ -89,9 +111,12 @@ class _Case:
     """The rank of the chunk in each meeting of gold span and chunk, shape (t,)."""
     pair_rank: Ints
     """The rank of each relevant chunk, shape (p,)."""
+    ends_at_top: Bools
+    """Whether each query's list was cut at the top 5, so that nothing below is known: (q,)."""
 
 
-def _case(lists: Lists, relevance: Relevance) -> _Case:
+def _case(rankings: pa.Table, relevance: Relevance, depth: int | None) -> _Case:
+    lists: Lists = read_lists(rankings, relevance)
     covered = covered_chars(lists, relevance, TOP)
     touch_query = relevance.gold_query[relevance.touch_gold]
     return _Case(
@@ -100,7 +125,14 @@ def _case(lists: Lists, relevance: Relevance) -> _Case:
         failed=~is_reached(covered, relevance),
         touch_rank=lists.rank_of(touch_query, relevance.touch_chunk, relevance),
         pair_rank=lists.rank_of(relevance.pair_query, relevance.pair_chunk, relevance),
+        ends_at_top=_full(rankings, relevance, TOP) & (depth == TOP),
     )
+
+
+def _full(rankings: pa.Table, relevance: Relevance, n: int) -> Bools:
+    """Whether each query's list has ``n`` entries or more, repeats included: shape (q,)."""
+    query = positions(rankings["query_id"], relevance.query_ids, "ranking", "query")
+    return relevance.per_query(query) >= n
 
 
 def _labels(case: _Case) -> list[str]:
@@ -111,13 +143,15 @@ def _labels(case: _Case) -> list[str]:
     severed = case.failed & (relevance.touch_counts > 1)
     relevant = relevance.relevant_counts
     in_top = relevance.pair_query[(case.pair_rank > 0) & (case.pair_rank <= TOP)]
+    unlisted = relevance.per_query(touch_query[of_failed & (rank == 0)]) > 0
     holds = [
         (relevant > 0) & (relevant < TOP) & (relevance.per_query(in_top) == relevant),
         relevance.per_query(relevance.gold_query[severed]) > 0,
-        relevance.per_query(touch_query[of_failed & (rank == 0)]) > 0,
+        unlisted & case.ends_at_top,
+        unlisted,
         relevance.per_query(touch_query[of_failed & (rank > TOP)]) > 0,
     ]
-    names = list(LABELS)
+    names = list(EVERY_LABEL)
     return [names[i] for i in np.select(holds, range(len(holds)), len(holds)).tolist()]
 
 

@@ -18,7 +18,13 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from spanbench_pipeline import spans
-from spanbench_pipeline.measures import CHAR_METRICS, KS, MAY_BE_UNDEFINED, METRICS
+from spanbench_pipeline.measures import (
+    CHAR_METRICS,
+    KS,
+    MAY_BE_UNDEFINED,
+    METRICS,
+    OF_DOCUMENTS,
+)
 
 Rows = list[dict[str, Any]]
 Cell = tuple[Any, ...]
@@ -143,13 +149,15 @@ def missing_metrics(
     """Queries without a metric, metrics of no query, and nulls, but for ``MAY_BE_UNDEFINED``.
 
     With the ``depth`` of the lists, the metrics that count characters must be there too, at every k
-    of ``KS`` up to it, and no other metric may. ``also`` are metrics, with their depth, that this
-    configuration has beside them.
+    of ``KS``, but nothing at a k past the depth, and no other metric. ``also`` are metrics, with
+    their k, that this configuration has beside them, whatever the depth.
     """
     asked = set(queries["query_id"].to_pylist())
-    has: dict[tuple[Any, ...], set[str]] = {metric: set() for metric in (*METRICS, *also)}
+    wanted_metrics: list[tuple[str, int | None]] = list(METRICS)
     if depth is not None:
-        has |= {(metric, k): set() for metric in CHAR_METRICS for k in KS if k <= depth}
+        counted = [(metric, k) for metric in CHAR_METRICS for k in KS]
+        wanted_metrics = [(m, k) for m, k in (*METRICS, *counted) if k is None or k <= depth]
+    has: dict[tuple[Any, ...], set[str]] = {metric: set() for metric in (*wanted_metrics, *also)}
     expected = set(has)
     nulls: Rows = []
     for row in query_metrics.select(["metric", "k", "query_id", "value"]).to_pylist():
@@ -162,6 +170,17 @@ def missing_metrics(
         for wanted in [asked if depth is None or (metric, k) in expected else set()]
         for query in sorted(wanted ^ found)
     ]
+
+
+def past_depth(table: pa.Table, depth: int) -> Rows:
+    """Rows at a k that lists of ``depth`` do not reach, but for metrics of ``OF_DOCUMENTS``."""
+    holds = pc.fill_null(pc.less_equal(table["k"], depth), True)
+    if "metric" in table.column_names:
+        holds = pc.or_(holds, pc.is_in(table["metric"], value_set=pa.array(OF_DOCUMENTS)))
+    key = [
+        c for c in ("config", "query_id", "subset", "metric", "bound") if c in table.column_names
+    ]
+    return _offending(table, holds, *key, "k")
 
 
 def undeclared_sizes(chunks: pa.Table, fewest: int, most: int) -> Rows:

@@ -20,11 +20,12 @@ def query_metrics(
 ) -> pa.Table:
     """The table ``query_metrics``: what :mod:`retrieval` and :mod:`characters` measure.
 
-    ``depth`` is the experiment's: how deep the lists go. Refuses what the two refuse.
+    ``depth`` is the experiment's: how deep the lists go. No row has a k past it. Refuses what the
+    two refuse.
     """
     parts = [
         retrieval.query_metrics(
-            rankings, gold_spans, chunks, queries, corpus=corpus, config=config
+            rankings, gold_spans, chunks, queries, corpus=corpus, config=config, depth=depth
         ),
         characters.character_metrics(
             rankings, gold_spans, queries, corpus=corpus, config=config, depth=depth

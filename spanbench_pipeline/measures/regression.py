@@ -10,8 +10,10 @@ from typing import Any
 import pyarrow as pa
 
 from spanbench_pipeline import tables
+from spanbench_pipeline.measures import OF_DOCUMENTS
 from spanbench_pipeline.measures.aggregate import mean
 from spanbench_pipeline.measures.fingerprints import Prints, by_config, differing
+from spanbench_pipeline.measures.reach import unreached
 from spanbench_pipeline.measures.relevance import require_one
 from spanbench_pipeline.measures.significance import Change, change
 
@@ -133,12 +135,16 @@ def _comparable(
     """``pass`` and ``comparable`` where both values are of one measure, else why they are not."""
     if others := differing(before[None], after[None], ("documents", "queries", "gold_spans")):
         return NOT_COMPARABLE, f"not comparable, accept anew: other {' and '.join(others)}"
+    past = _past_depth(metric, before[None], after[None])
     if old is None:
-        return NOT_ACCEPTED, "the accepted run does not have this metric; accept anew"
+        said = f" ({past})" if past else ""
+        return NOT_ACCEPTED, f"the accepted run does not have this metric{said}; accept anew"
+    if past:
+        return NOT_COMPARABLE, f"not comparable: {past}"
     if new is None:
         return NOT_COMPARABLE, "this run does not have this metric; accept anew"
     reasons = _other_measure(metric[0], before[config], after[config])
-    if why := _other_depth(metric, before[None], after[None]):
+    if metric[0] == "mrr" and (why := _depths(before[None], after[None])):
         reasons.append(why)
     if reasons:
         return NOT_COMPARABLE, f"not comparable: {'; '.join(reasons)}"
@@ -148,13 +154,19 @@ def _comparable(
     return PASS, COMPARABLE
 
 
-def _other_depth(metric: Metric, before: Prints, after: Prints) -> str:
-    """Why a list of another depth is another measure; empty where its first k are in both."""
+def _past_depth(metric: Metric, before: Prints, after: Prints) -> str:
+    """Why one of the runs has no value at this k, whatever it stored; empty where both have one."""
     name, k = metric
-    depths = int(before["depth"]), int(after["depth"])
-    if depths[0] == depths[1] or (name != "mrr" and (k is None or k <= min(depths))):
+    shallower = min(int(before["depth"]), int(after["depth"]))
+    if name in OF_DOCUMENTS or not (why := unreached(k, shallower)):
         return ""
-    return f"depth {depths[0]} before, {depths[1]} now"
+    return _depths(before, after) or why
+
+
+def _depths(before: Prints, after: Prints) -> str:
+    """How deep the lists go in two runs, where that differs; else empty."""
+    depths = int(before["depth"]), int(after["depth"])
+    return "" if depths[0] == depths[1] else f"depth {depths[0]} before, {depths[1]} now"
 
 
 def _other_measure(metric: str, before: Prints, after: Prints) -> list[str]:

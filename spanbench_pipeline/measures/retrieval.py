@@ -14,6 +14,7 @@ import pyarrow as pa
 from spanbench_pipeline import tables
 from spanbench_pipeline.measures import NDCG_DEPTH, RECALL_DEPTH, TOP
 from spanbench_pipeline.measures.rankings import Lists, covered_chars, read_lists
+from spanbench_pipeline.measures.reach import reached, require_reached
 from spanbench_pipeline.measures.relevance import Bools, Ints, Relevance, judge
 
 Reals = npt.NDArray[np.float64]
@@ -27,9 +28,11 @@ def query_metrics(
     *,
     corpus: str,
     config: str,
+    depth: int | None = None,
 ) -> pa.Table:
     """The table ``query_metrics`` of one configuration: seven rows a query, empty lists included.
 
+    ``depth`` is where the lists were cut (None: nowhere); a metric at a k past it has no row.
     ``rankings`` is one configuration's; a list that repeats a chunk keeps its first occurrence and
     closes up. Raises InputError where tables do not fit together (see relevance and rankings).
     """
@@ -57,7 +60,7 @@ def query_metrics(
                 "value": pa.array(value, mask=np.isnan(value)),
             }
         )
-        for (metric, k), value in values.items()
+        for (metric, k), value in ((m, values[m]) for m in reached(depth, values))
     ]
     return tables.conform("query_metrics", pa.concat_tables(parts))
 
@@ -70,11 +73,13 @@ def span_outcomes(
     *,
     corpus: str,
     config: str,
+    depth: int | None = None,
 ) -> pa.Table:
     """The table ``span_outcomes`` of one configuration: a row a gold span, in its query's top 5.
 
-    Takes and refuses what :func:`query_metrics` does.
+    Takes and refuses what :func:`query_metrics` does; NotMeasured where ``depth`` is below 5.
     """
+    require_reached(TOP, depth)
     relevance = judge(queries, gold_spans, chunks)
     covered = covered_chars(read_lists(rankings, relevance), relevance, TOP)
     n = gold_spans.num_rows
@@ -109,7 +114,7 @@ def recall(lists: Lists, relevance: Relevance, k: int) -> Reals:
 
 
 def reciprocal_rank(lists: Lists, relevance: Relevance) -> Reals:
-    """1 / rank of the first relevant chunk, at any depth of the list.
+    """1 / rank of the first relevant chunk, as deep as the list goes: within the depth of its cut.
 
     No relevant chunk in the list, or an empty list: 0. Its mean over queries is the MRR.
     """

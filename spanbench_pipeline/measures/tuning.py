@@ -12,8 +12,9 @@ from dataclasses import asdict, dataclass, fields, replace
 from typing import Any
 
 from spanbench_pipeline.experiment import FUSIONS, Configuration
-from spanbench_pipeline.measures import CHAR_METRICS, KS, METRICS
+from spanbench_pipeline.measures import CHAR_METRICS, KS
 from spanbench_pipeline.measures.aggregate import mean
+from spanbench_pipeline.measures.reach import reached
 from spanbench_pipeline.measures.significance import change
 
 GRID: dict[str, tuple[Any, ...]] = {
@@ -49,8 +50,9 @@ def metrics(depth: int) -> dict[str, Metric]:
 
     Every metric of which more is better, at the depths that lists of ``depth`` have.
     """
-    counted = [(m, k) for m in CHAR_METRICS if m != "chars_retrieved" for k in KS if k <= depth]
-    return {m if k is None else f"{m}@{k}": (m, k) for m, k in (*METRICS, *counted)}
+    counted = [(m, k) for m in CHAR_METRICS if m != "chars_retrieved" for k in KS]
+    found = (*reached(depth), *reached(depth, counted))
+    return {m if k is None else f"{m}@{k}": (m, k) for m, k in found}
 
 
 def untuned(config: Configuration) -> Configuration:

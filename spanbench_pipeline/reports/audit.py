@@ -38,7 +38,8 @@ def audit(inputs: ReportInputs, config: str) -> Audit:
 
     A query's line holds its text, metrics, ranked chunk ids, every relevant chunk with the ranks
     each channel gave it (null: not in the ranking, or not in that channel's list), whether or not
-    it came through fusion, and the gold spans under 50 % with their text. A label's line holds
+    it came through fusion, and the gold spans under 50 % with their text (null: lists do not reach
+    the top 5, so that nothing is measured there). A label's line holds
     label, lever and evidence. Raises NotMeasured for a configuration that did not run.
     """
     row = rows_of(inputs.configs, config=config)[0]
@@ -49,6 +50,7 @@ def audit(inputs: ReportInputs, config: str) -> Audit:
     missed = missed_spans(inputs, config)
     relevant = _relevant_chunks(inputs, row["chunker"])
     listed = _listed(inputs.candidates[config])
+    to_top = bool(rows_of(inputs.span_outcomes, config=config, k=TOP)[:1])
     lines = [
         {
             "corpus": query["corpus"],
@@ -64,7 +66,7 @@ def audit(inputs: ReportInputs, config: str) -> Audit:
                 ranked[query["query_id"]],
                 listed.get(query["query_id"], {}),
             ),
-            "missed_spans": missed.get(query["query_id"], []),
+            "missed_spans": missed.get(query["query_id"], []) if to_top else None,
         }
         for query in inputs.queries.to_pylist()
     ]

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 
 from spanbench_pipeline.experiment import Experiment
+from spanbench_pipeline.measures import TOP
 from spanbench_pipeline.measures.backlog import Backlog
+from spanbench_pipeline.measures.reach import unreached
 from spanbench_pipeline.reports import client_losses as losses
 from spanbench_pipeline.reports.audit import missed_spans
 from spanbench_pipeline.reports.blocks import (
@@ -37,6 +39,7 @@ from spanbench_pipeline.reports.parts import (
     metric_bars,
     metric_names,
     metric_values,
+    no_top,
 )
 
 EXAMPLES = 2
@@ -51,25 +54,21 @@ def client(experiment: Experiment, inputs: ReportInputs, baseline: str) -> Repor
 
     Where the baseline was not measured, the sections that would need its figures say so. Raises
     InputError where the experiment has no such configuration, and ValueError where the backlog is
-    another configuration's, or there is none for a baseline that was measured.
+    another configuration's, or there is none for a baseline that was measured to the top 5.
     """
     start = experiment.configuration(baseline).name
     state = inputs.states()[start]
     made_for = inputs.backlog.baseline if inputs.backlog else None
-    if made_for != (start if state == MEASURED else None):
+    if made_for != (start if state == MEASURED else None) and not no_top(experiment):
         raise ValueError(f"baseline {start!r} ({state}) with a backlog for {made_for!r}")
     blocks: list[Block] = [
         Heading("Where retrieval stands"),
         *(_standing(experiment, inputs, start) if state == MEASURED else _absent(start, state)),
         Heading("Failure patterns"),
-        *(_patterns(inputs, start) if state == MEASURED else _absent(start, state)),
+        *(_patterns(experiment, inputs, start) if state == MEASURED else _absent(start, state)),
         *(losses.lost_words(experiment, inputs, start) if state == MEASURED else ()),
         Heading("Fix backlog"),
-        *(
-            _backlog(experiment, inputs, inputs.backlog)
-            if inputs.backlog
-            else _absent(start, state)
-        ),
+        *_changes(experiment, inputs, start, state),
         Heading("Scope"),
         *_scope(experiment, inputs, start),
     ]
@@ -85,16 +84,8 @@ def _standing(experiment: Experiment, inputs: ReportInputs, baseline: str) -> li
     names = metric_names(values)
     rows = tuple((name, values.get((baseline, name)), meaning(name)) for name in names)
     columns = (Column("metric", "code"), Column(baseline, "number"), Column("what it says"))
-    failing = rows_of(inputs.failure_labels, config=baseline)
     return [
-        paragraph(
-            "Measured with the configuration ",
-            Code(baseline),
-            f". Of {inputs.queries.num_rows:,} queries, ",
-            Strong(f"{len(failing):,} fail"),
-            ": at least one passage that answers them is not among the first 5 chunks, or less "
-            "than half of it is.",
-        ),
+        _failing(experiment, inputs, baseline),
         Table(columns, rows),
         metric_bars(experiment, inputs, baseline),
         *short_lists(experiment),
@@ -104,6 +95,23 @@ def _standing(experiment: Experiment, inputs: ReportInputs, baseline: str) -> li
     ]
 
 
+def _failing(experiment: Experiment, inputs: ReportInputs, baseline: str) -> Paragraph:
+    """How many queries fail, where rankings are deep enough to tell."""
+    head = ("Measured with the configuration ", Code(baseline))
+    if why := unreached(TOP, experiment.depth):
+        return paragraph(
+            *head, f". How many queries fail in the first 5 chunks: not measured, {why}."
+        )
+    failing = rows_of(inputs.failure_labels, config=baseline)
+    return paragraph(
+        *head,
+        f". Of {inputs.queries.num_rows:,} queries, ",
+        Strong(f"{len(failing):,} fail"),
+        ": at least one passage that answers them is not among the first 5 chunks, or less than "
+        "half of it is.",
+    )
+
+
 def _unmeasured(experiment: Experiment, inputs: ReportInputs) -> Iterator[Paragraph]:
     states = inputs.states()
     for config in experiment.configurations:
@@ -111,7 +119,10 @@ def _unmeasured(experiment: Experiment, inputs: ReportInputs) -> Iterator[Paragr
             yield paragraph(Code(config.name), f" {states[config.name]}.")
 
 
-def _patterns(inputs: ReportInputs, baseline: str) -> Iterator[Block]:
+def _patterns(experiment: Experiment, inputs: ReportInputs, baseline: str) -> Iterator[Block]:
+    if why := no_top(experiment):
+        yield paragraph(why)
+        return
     counts = label_counts(inputs, baseline)
     if not counts:
         yield paragraph("No query fails.")
@@ -130,6 +141,18 @@ def _patterns(inputs: ReportInputs, baseline: str) -> Iterator[Block]:
             for span in missed[query]:
                 where = f"[{span['start_char']}, {span['end_char']})"
                 yield Quote(_cut(span["text"]), f"Missed in {span['doc_id']}, characters {where}")
+
+
+def _changes(
+    experiment: Experiment, inputs: ReportInputs, baseline: str, state: str
+) -> Iterable[Block]:
+    """The backlog, or why there is none."""
+    if state != MEASURED:
+        return _absent(baseline, state)
+    why = no_top(experiment)
+    if why or inputs.backlog is None:
+        return [paragraph(why)]
+    return _backlog(experiment, inputs, inputs.backlog)
 
 
 def _backlog(experiment: Experiment, inputs: ReportInputs, backlog: Backlog) -> Iterator[Block]:
@@ -160,6 +183,11 @@ def _backlog(experiment: Experiment, inputs: ReportInputs, backlog: Backlog) -> 
         yield paragraph(
             f"Ceiling-bound: {backlog.ceiling_bound:,}. These fail although everything relevant "
             "was retrieved; there is nothing to change."
+        )
+    if backlog.depth_bound:
+        yield paragraph(
+            f"Depth-bound: {backlog.depth_bound:,}. The rankings end at the top 5, so whether "
+            "better search or better ranking would help these is not known."
         )
     yield _best(backlog)
     compared = [(r.from_config, r.to_config) for r in backlog.rows]

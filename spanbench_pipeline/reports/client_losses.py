@@ -19,7 +19,7 @@ from spanbench_pipeline.reports.blocks import (
 )
 from spanbench_pipeline.reports.inputs import ReportInputs
 from spanbench_pipeline.reports.losses import bounds_by_config, stage_counts, stages_by_config
-from spanbench_pipeline.reports.parts import shown_depth
+from spanbench_pipeline.reports.parts import no_top, shown_depth
 
 STEPS: dict[str, tuple[str, str]] = {
     "corpus": ("cutting", "The chunks into which the documents were cut leave the passage out."),
@@ -80,6 +80,8 @@ def lost_words(experiment: Experiment, inputs: ReportInputs, baseline: str) -> I
         rows.append(("not measured", counts[None], "It takes the table of all chunks to tell."))
     columns = (Column("step"), Column("passages lost", "count"), Column("what happened"))
     yield Table(columns, tuple(rows))
+    if no_top(experiment):  # then there are no labels above
+        return
     yield paragraph(
         "This says at which step a passage was lost; the labels above say what to change. A "
         "passage that was cut in two may be ranked too low as well, and each names one of them."

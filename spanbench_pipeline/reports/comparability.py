@@ -5,13 +5,14 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from spanbench_pipeline.experiment import Experiment
-from spanbench_pipeline.measures import KS, METRICS
+from spanbench_pipeline.measures import KS
 from spanbench_pipeline.measures.fingerprints import (
     INDEX_PRINT,
     RANKING_PRINT,
     by_config,
     same_chunks,
 )
+from spanbench_pipeline.measures.reach import absent
 from spanbench_pipeline.measures.regression import CHUNK_COUNTING
 from spanbench_pipeline.reports.blocks import (
     Block,
@@ -47,16 +48,11 @@ def fingerprint_table(experiment: Experiment, inputs: ReportInputs, baseline: st
 
 
 def short_lists(experiment: Experiment) -> Blocks:
-    """Which metrics look deeper than the rankings go; [] where none does."""
-    cut = [f"{name}@{k}" for name, k in METRICS if k is not None and k > experiment.depth]
-    if not cut:
-        return []
-    return [
-        paragraph(
-            f"Rankings are {experiment.depth:,} deep, which is less than {', '.join(cut)} look at: "
-            f"these are figures of the first {experiment.depth:,} chunks."
-        )
+    """Which metrics look deeper than the rankings go, and so are absent; [] where none does."""
+    lines: list[Line] = [
+        (Code(name), f": {why}.") for name, why in absent(experiment.depth).items()
     ]
+    return [Items(tuple(lines))] if lines else []
 
 
 def chunk_groups(experiment: Experiment, inputs: ReportInputs) -> Blocks:

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from spanbench_pipeline.experiment import Experiment
 from spanbench_pipeline.measures.comparisons import filter_pairs
-from spanbench_pipeline.measures.failure_labels import LABELS as LEVER_OF_LABEL
+from spanbench_pipeline.measures.failure_labels import EVERY_LABEL as LEVER_OF_LABEL
 from spanbench_pipeline.reports.blocks import (
     Block,
     Code,
@@ -22,13 +22,21 @@ from spanbench_pipeline.reports.blocks import (
 from spanbench_pipeline.reports.comparability import other_chunks
 from spanbench_pipeline.reports.explain import LABELS
 from spanbench_pipeline.reports.inputs import ReportInputs, indexed, rows_of
-from spanbench_pipeline.reports.parts import label_bars, label_counts, marked_rows
+from spanbench_pipeline.reports.parts import (
+    label_bars,
+    label_counts,
+    labels_at,
+    marked_rows,
+    no_top,
+)
 
 Blocks = list[Block]
 
 
 def levers(experiment: Experiment, inputs: ReportInputs) -> Blocks:
     """Every two configurations that differ in one lever, in the direction of the experiment."""
+    if why := no_top(experiment):
+        return [Heading("What one lever does"), paragraph(why)]
     order = _positions(experiment)
     rows = tuple(
         (p["lever"], p["from_config"], p["to_config"], p["delta"], p["fixed"], p["broken"])
@@ -53,6 +61,8 @@ def levers(experiment: Experiment, inputs: ReportInputs) -> Blocks:
 
 def hybrid(experiment: Experiment, inputs: ReportInputs) -> Blocks:
     """What hybrid retrieval did against dense, all else equal."""
+    if why := no_top(experiment):
+        return [Heading("Hybrid against dense"), paragraph(why)]
     retriever = {c.name: c.retriever for c in experiment.configurations}
     rows = tuple(
         (
@@ -96,9 +106,11 @@ def documents(experiment: Experiment, inputs: ReportInputs) -> Blocks:
         )
         for (chunker, _), value in headers.items()
     )
+    head: Blocks = [Heading("Documents and filters"), *([Items(without)] if without else [])]
+    if why := no_top(experiment):
+        return [*head, paragraph(why)]
     return [
-        Heading("Documents and filters"),
-        *([Items(without)] if without else []),
+        *head,
         paragraph("A wrong document is one that holds no gold span of the query."),
         Table(columns, rows, "", marked_rows(experiment, experiment.baseline)),
         Heading("Queries grounded only through the filter", 3),
@@ -108,6 +120,9 @@ def documents(experiment: Experiment, inputs: ReportInputs) -> Blocks:
 
 def failures(experiment: Experiment, inputs: ReportInputs) -> Blocks:
     """Failing queries by label, for every configuration."""
+    if why := no_top(experiment):
+        return [Heading("Failure labels"), paragraph(why)]
+    labels = labels_at(experiment.depth)
     measured = inputs.measured(experiment)
     counts = {config: dict(label_counts(inputs, config)) for config in measured}
     stats = indexed(inputs.config_stats.to_pylist(), "config", "stat")
@@ -115,14 +130,14 @@ def failures(experiment: Experiment, inputs: ReportInputs) -> Blocks:
         (
             c.name,
             stats.get((c.name, "failing_queries")),
-            *(counts[c.name].get(n, 0) if c.name in counts else None for n in LABELS),
+            *(counts[c.name].get(n, 0) if c.name in counts else None for n in labels),
         )
         for c in experiment.configurations
     )
     columns = (
         Column("configuration"),
         Column("failing queries", "count"),
-        *(Column(name, "count") for name in LABELS),
+        *(Column(name, "count") for name in labels),
     )
     return [
         Heading("Failure labels"),
@@ -130,23 +145,23 @@ def failures(experiment: Experiment, inputs: ReportInputs) -> Blocks:
             "A query fails when complete_grounding@5 is 0. It gets the first label that holds."
         ),
         Table(columns, rows, "", marked_rows(experiment, experiment.baseline)),
-        *_label_picture(counts),
+        *_label_picture(counts, labels),
         Items(
             tuple(
-                (Strong(name), f" (lever: {LEVER_OF_LABEL[name] or 'none'}): {meaning}")
-                for name, meaning in LABELS.items()
+                (Strong(name), f" (lever: {LEVER_OF_LABEL[name] or 'none'}): {LABELS[name]}")
+                for name in labels
             )
         ),
     ]
 
 
-def _label_picture(counts: Mapping[str, Mapping[str, int]]) -> Blocks:
+def _label_picture(counts: Mapping[str, Mapping[str, int]], labels: Sequence[str]) -> Blocks:
     """A panel a configuration, all on one scale."""
     highest = max((n for found in counts.values() for n in found.values()), default=0)
     if not highest:
         return []
     panels = tuple(
-        label_bars(config, [(label, found.get(label, 0)) for label in LABELS], highest)
+        label_bars(config, [(label, found.get(label, 0)) for label in labels], highest)
         for config, found in counts.items()
     )
     return [Picture("Failing queries by label, all configurations on one scale.", panels)]

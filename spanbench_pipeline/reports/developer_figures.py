@@ -22,6 +22,7 @@ from spanbench_pipeline.reports.parts import (
     metric_names,
     metric_table,
     metric_values,
+    no_top,
 )
 
 Blocks = list[Block]
@@ -113,6 +114,9 @@ def _partly_defined(inputs: ReportInputs) -> Blocks:
 
 def _attained(experiment: Experiment, inputs: ReportInputs) -> Blocks:
     """Precision against what the chunker makes possible."""
+    head = Heading("Attained share of the precision ceiling", 3)
+    if why := no_top(experiment):
+        return [head, paragraph(why)]
     values = metric_values(inputs)
     ceiling = indexed(inputs.chunk_stats.to_pylist(), "chunker", "stat")
     stats = indexed(inputs.config_stats.to_pylist(), "config", "stat")
@@ -132,7 +136,7 @@ def _attained(experiment: Experiment, inputs: ReportInputs) -> Blocks:
         Column("attained", "share"),
     )
     return [
-        Heading("Attained share of the precision ceiling", 3),
+        head,
         paragraph(
             "A query with fewer than 5 relevant chunks cannot reach a precision@5 of 1, however "
             "they are ranked. The ceiling is the best mean that the chunker allows; the attained "

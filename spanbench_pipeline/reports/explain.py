@@ -100,6 +100,8 @@ LABELS: dict[str, str] = {
     "Nothing was missed that a ranking could bring: an artifact of the metric, not a fault.",
     "chunk-severance": "A missed span is spread over more than one chunk. (Where chunks overlap, "
     "one of them may still hold all of it.)",
+    "depth-bound": "A chunk with part of a missed span is not in the top 5, and the ranking was "
+    "cut there: whether it stands below or nowhere is not known. A depth above 5 tells.",
     "retrieval-miss": "A chunk with part of a missed span is nowhere in the ranking.",
     "rank-miss": "The chunks were found, but stand below the top 5.",
     "partial-grounding": "Every chunk of the missed spans is in the top 5, and still less than "

@@ -9,9 +9,10 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from spanbench_pipeline.experiment import Experiment
-from spanbench_pipeline.measures import CHAR_METRICS
+from spanbench_pipeline.measures import CHAR_METRICS, TOP
 from spanbench_pipeline.measures.aggregate import MACRO
-from spanbench_pipeline.measures.failure_labels import LABELS as LABEL_ORDER
+from spanbench_pipeline.measures.failure_labels import EVERY_LABEL, LABELS
+from spanbench_pipeline.measures.reach import unreached
 from spanbench_pipeline.reports.blocks import Bar, Column, Panel, Picture, Table, Value
 from spanbench_pipeline.reports.explain import METRICS
 from spanbench_pipeline.reports.inputs import MEASURED, ReportInputs, metric_name, rows_of
@@ -35,6 +36,17 @@ def shown_depth(depth: int, ks: Iterable[int], wanted: int = SHOWN) -> tuple[int
         f"Rankings are {depth:,} deep, so k = {wanted} was not measured; shown is k = {k}, the "
         "deepest that was."
     )
+
+
+def no_top(experiment: Experiment) -> str:
+    """Why nothing is measured of the top 5, as a sentence; "" where rankings reach it."""
+    why = unreached(TOP, experiment.depth)
+    return f"Not measured: {why}." if why else ""
+
+
+def labels_at(depth: int) -> list[str]:
+    """The failure labels that lists cut at ``depth`` can have, in the order they are tried."""
+    return list(EVERY_LABEL if depth == TOP else LABELS)
 
 
 def parts_of(table: pa.Table) -> list[str]:
@@ -117,7 +129,7 @@ def label_counts(inputs: ReportInputs, config: str) -> list[tuple[str, int]]:
     Equally frequent ones in the order in which labels are tried.
     """
     labels = [row["label"] for row in rows_of(inputs.failure_labels, config=config)]
-    order = list(LABEL_ORDER)
+    order = list(EVERY_LABEL)
     return sorted(Counter(labels).items(), key=lambda item: (-item[1], order.index(item[0])))
 
 

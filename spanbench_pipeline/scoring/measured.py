@@ -10,7 +10,7 @@ import pyarrow.compute as pc
 
 from spanbench_pipeline import tables
 from spanbench_pipeline.evalset import EvalSet
-from spanbench_pipeline.measures import LABEL_KS, MAY_BE_UNDEFINED, METRICS
+from spanbench_pipeline.measures import LABEL_KS, MAY_BE_UNDEFINED, METRICS, TOP
 from spanbench_pipeline.measures.aggregate import clause_type_metrics, config_metrics
 from spanbench_pipeline.measures.characters import character_metrics
 from spanbench_pipeline.measures.chunk_stats import chunk_stats
@@ -19,16 +19,18 @@ from spanbench_pipeline.measures.forensics import forensic_labels, span_states
 from spanbench_pipeline.measures.headroom import headroom
 from spanbench_pipeline.measures.label_cross import label_cross
 from spanbench_pipeline.measures.rankings import deduplicate
+from spanbench_pipeline.measures.reach import absent, unreached
 from spanbench_pipeline.measures.retrieval import query_metrics, span_outcomes
 from spanbench_pipeline.measures.stages import lost_stages, stages_of
 
 NO_CHUNKS = "not measured: no chunk table"
 STAGES = stages_of(routing=False, fusion=False, reranker=False)
 """The stages that a ranking from elsewhere has: nothing is known of what made it."""
+FAILURE_LABELS = "failure labels"
 NEEDS_CHUNKS = (
     *(f"{metric}@{k}" for metric, k in METRICS if metric in MAY_BE_UNDEFINED),
     "severed",
-    "failure labels",
+    FAILURE_LABELS,
     "CBF among the forensic labels",
     "lost_stage",
     "headroom, bound chunks",
@@ -56,16 +58,18 @@ def measure(
     corpus: str,
     config: str,
     depth: int,
+    label_depth: int | None = None,
 ) -> Measured:
     """All measures of one configuration's rankings, which may repeat places and lack chunks.
 
-    Lists are looked at to ``depth``, as the corpus's own are cut there. The character metrics take
-    a list as given, so that the paper's scoring counts repeats; every other measure counts a place
-    at its first rank and closes up. Without ``chunks`` what ``NEEDS_CHUNKS`` names is left out or
-    null, and said to be not measured: never 0.
+    Lists are looked at to ``depth``; nothing is measured at a k past it. Failure labels ask what
+    stands below the top 5, and look at a list that goes on to ``label_depth`` (None: ``depth``).
+    The character metrics take a list as given, so that the paper's scoring counts repeats; every
+    other measure counts a place at its first rank and closes up. Without ``chunks`` what
+    ``NEEDS_CHUNKS`` names is left out or null, and said to be not measured: never 0.
     """
-    cut = deduplicate(rankings)
-    cut = cut.filter(pc.less_equal(cut["rank"], depth))
+    closed = deduplicate(rankings)
+    cut = closed.filter(pc.less_equal(closed["rank"], depth))
     known = _ranked_places(rankings) if chunks is None else chunks
     named = {"corpus": corpus, "config": config}
     given = (cut, evalset.gold_spans, known, evalset.queries)
@@ -74,7 +78,7 @@ def measure(
     counted = character_metrics(
         rankings, evalset.gold_spans, evalset.queries, depth=depth, foreign=True, **named
     )
-    scores = query_metrics(*given, **named)
+    scores = query_metrics(*given, depth=depth, corpus=corpus, config=config)
     if chunks is None:
         scores = _without(scores, "metric", MAY_BE_UNDEFINED)
     metrics = tables.conform("query_metrics", pa.concat_tables([scores, counted]))
@@ -83,25 +87,38 @@ def measure(
         "query_metrics": metrics,
         "config_metrics": config_metrics(metrics, evalset.queries),
         "clause_type_metrics": clause_type_metrics(metrics, evalset.queries),
-        "span_outcomes": span_outcomes(*given, **named),
         "forensic_labels": forensic_labels(*whole, corpus=corpus, config=config, depth=depth),
         "span_states": span_states(*whole, corpus=corpus, config=config, depth=depth),
         "headroom": headroom(cut, *given, ks=ks, **named),
     }
+    missing = _past(depth)
+    if FAILURE_LABELS not in missing:
+        found["span_outcomes"] = span_outcomes(*given, corpus=corpus, config=config)
     if chunks is None:
         found["headroom"] = _without(found["headroom"], "bound", ["chunks"])
-        return Measured(found, dict.fromkeys(NEEDS_CHUNKS, NO_CHUNKS))
-    labels = failure_labels(*given, **named)
+        return Measured(found, dict.fromkeys(NEEDS_CHUNKS, NO_CHUNKS) | missing)
     chunker = next(iter(pc.unique(chunks["chunker"]).to_pylist()), _PLACES)
     found |= {
         "span_states": _with_stages(found["span_states"], given, ks),
-        "failure_labels": labels,
-        "label_cross": label_cross(labels, found["forensic_labels"], corpus=corpus),
         "chunk_stats": chunk_stats(
             chunks, evalset.gold_spans, evalset.queries, corpus=corpus, chunker=chunker
         ),
     }
-    return Measured(found, {})
+    if FAILURE_LABELS not in missing:
+        deep = label_depth or depth
+        shown = closed.filter(pc.less_equal(closed["rank"], deep)).select(["query_id", "chunk_id"])
+        # Repeats stay: whether a list was cut depends on how many entries it has.
+        listed = rankings.join(shown, ["query_id", "chunk_id"], join_type="left semi")
+        labels = failure_labels(listed, *given[1:], corpus=corpus, config=config, depth=deep)
+        found["failure_labels"] = labels
+        found["label_cross"] = label_cross(labels, found["forensic_labels"], corpus=corpus)
+    return Measured(found, missing)
+
+
+def _past(depth: int) -> dict[str, str]:
+    """What lists looked at to ``depth`` do not reach, and why it is not measured."""
+    why = unreached(TOP, depth)
+    return absent(depth) | ({FAILURE_LABELS: f"not measured: {why}"} if why else {})
 
 
 def _ranked_places(rankings: pa.Table) -> pa.Table:

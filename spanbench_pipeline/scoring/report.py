@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 from spanbench_pipeline.evalset import EvalSet
 from spanbench_pipeline.measures import CHAR_METRICS, PRINTED, TOP
-from spanbench_pipeline.measures.failure_labels import LABELS as LEVERS
+from spanbench_pipeline.measures.failure_labels import EVERY_LABEL as LEVERS
 from spanbench_pipeline.reports import losses
 from spanbench_pipeline.reports.blocks import (
     Bar,
@@ -35,7 +35,7 @@ from spanbench_pipeline.reports.explain import (
     metric_lines,
 )
 from spanbench_pipeline.scoring import shown
-from spanbench_pipeline.scoring.measured import NO_CHUNKS, Measured
+from spanbench_pipeline.scoring.measured import FAILURE_LABELS, NO_CHUNKS, Measured
 from spanbench_pipeline.scoring.measured import STAGES as HAS
 from spanbench_pipeline.scoring.taken import Taken
 
@@ -62,6 +62,10 @@ class Scored:
     provenance: Mapping[str, str]
     remarks: tuple[str, ...] = ()
     """How the file stands to what it was scored with, a sentence each, where that must be known."""
+    depth_from: str = "the corpus's depth"
+    """What says how deep lists are looked at."""
+    depth_note: str = ""
+    """What else a reader must know of that."""
 
 
 def report(scored: Scored) -> Report:
@@ -104,14 +108,16 @@ def notes(scored: Scored) -> list[str]:
         )
     if taken.longest > scored.depth:
         found.append(
-            f"lists of up to {taken.longest} entries are looked at to {scored.depth}, the corpus's "
-            "depth"
+            f"lists of up to {taken.longest} entries are looked at to {scored.depth}, "
+            f"{scored.depth_from}"
         )
     if taken.left_alone:
         found.append(
             f"keys of the entries that say nothing to score: {_first(taken.left_alone)}; they were "
             "left alone"
         )
+    if scored.depth_note:
+        found.append(scored.depth_note)
     return found
 
 
@@ -125,7 +131,7 @@ def _given(scored: Scored) -> Blocks:
         ("queries", f"{scored.evalset.queries.num_rows:,}"),
         ("lists in the file", f"{scored.taken.n_lists:,}"),
         ("entries", f"{scored.taken.rankings.num_rows:,}"),
-        ("depth", str(scored.depth)),
+        ("depth", f"{scored.depth}, {scored.depth_from}"),
         ("chunk table", NO_CHUNKS if scored.n_chunks is None else f"{scored.n_chunks:,} chunks"),
         *scored.provenance.items(),
     ]
@@ -189,8 +195,15 @@ def _characters(scored: Scored) -> Blocks:
     return [
         Heading("Characters at every k"),
         Table(columns, rows, "Means over the queries, of the first k entries."),
+        *_past(scored.depth),
         Items(lines),
     ]
+
+
+def _past(depth: int) -> Blocks:
+    """Which k the lists do not reach; [] where they reach all."""
+    said = shown.ks_past_said(depth)
+    return [paragraph(said, ".")] if said else []
 
 
 def _forensic(scored: Scored) -> Blocks:
@@ -241,7 +254,8 @@ def _cross(scored: Scored) -> Blocks:
 def _failures(scored: Scored) -> Blocks:
     counts = shown.failure_counts(scored.measured)
     if counts is None:
-        return [Heading("Failure labels"), paragraph(NO_CHUNKS[0].upper() + NO_CHUNKS[1:], ".")]
+        why = scored.measured.not_measured[FAILURE_LABELS]
+        return [Heading("Failure labels"), paragraph(why[0].upper() + why[1:], ".")]
     if not counts:
         return [Heading("Failure labels"), paragraph("No query fails.")]
     blocks: Blocks = [
@@ -271,7 +285,7 @@ def _example(row: Mapping[str, str]) -> Blocks:
 def _losses(scored: Scored) -> Blocks:
     k = shown.label_k(scored.measured)
     tables = scored.measured.tables
-    if not scored.measured.not_measured:
+    if scored.n_chunks is not None:
         return losses.losses(tables["span_states"], tables["headroom"], k, {scored.config: HAS})
     found = shown.bounds(scored.measured, k)
     rows: tuple[tuple[Value, ...], ...] = (

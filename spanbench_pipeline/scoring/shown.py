@@ -11,6 +11,7 @@ import pyarrow.compute as pc
 from spanbench_pipeline.measures import CHAR_METRICS, KS, PRINTED
 from spanbench_pipeline.measures.aggregate import MACRO
 from spanbench_pipeline.measures.forensics import LABELS
+from spanbench_pipeline.measures.reach import unreached
 from spanbench_pipeline.scoring.measured import Measured
 
 SHOWN_K = 8
@@ -45,6 +46,17 @@ def characters(measured: Measured) -> list[tuple[int, list[Value]]]:
     of_whole = means(measured)[None]
     ks = [k for k in KS if f"{CHAR_METRICS[0]}@{k}" in of_whole]
     return [(k, [of_whole[f"{metric}@{k}"] for metric in CHAR_METRICS]) for k in ks]
+
+
+def ks_past(depth: int) -> dict[int, str]:
+    """k -> why nothing is measured there, of what is measured at every k of ``KS``."""
+    return {k: f"not measured: {why}" for k in KS if (why := unreached(k, depth))}
+
+
+def ks_past_said(depth: int) -> str:
+    """The same in one line; "" where the lists reach every k."""
+    ks = ", ".join(str(k) for k in ks_past(depth))
+    return f"k = {ks}: not measured: depth = {depth} does not reach that far" if ks else ""
 
 
 def label_k(measured: Measured) -> int:

@@ -124,6 +124,19 @@ def test_ranks_of_the_first_relevant_chunk():
     assert [cells for _, cells, _ in bars(shown)] == [16, 8, 0, 0, 8, 16, 16, 8]
 
 
+def test_first_ranks_of_shallow_lists_show_no_place_that_they_do_not_reach():
+    rows = [("q0", "mrr", None, 1.0), ("q1", "mrr", None, 0.0), ("q0", "chars_retrieved", 1, 9.0)]
+    routed = ("q0", "routing_recall", 10, 1.0)  # its k counts documents
+    shown = drawn("query_metrics", Seen(metrics("query_metrics", [*rows, routed])))
+    found = [(name, value) for name, _, value in bars(shown["first relevant chunk"])]
+    assert found == [("1", "1"), ("not in the list", "1")]
+    # Depth 3 has no k of 3: a place where something stands is shown all the same.
+    third = ("q2", "mrr", None, 1 / 3)
+    shown = drawn("query_metrics", Seen(metrics("query_metrics", [*rows, third])))
+    found = [(name, value) for name, _, value in bars(shown["first relevant chunk"])]
+    assert found == [("1", "1"), ("3", "1"), ("not in the list", "1")]
+
+
 def test_covered_share_at_the_depth_of_the_metrics():
     rows = [(0, 10, 0), (0, 10, 4), (0, 10, 5), (0, 10, 10), (0, 3, 3)]
     table = tables.from_rows(

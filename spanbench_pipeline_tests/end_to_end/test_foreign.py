@@ -14,14 +14,17 @@ from typing import Any
 import pyarrow.parquet as pq
 import pytest
 
-from spanbench_pipeline import cli
+from spanbench_pipeline import cli, warehouse
 from spanbench_pipeline_tests.end_to_end.conftest import BM25_ONLY, QUERIES, write_corpus
 from spanbench_pipeline_tests.end_to_end.test_cli import listing
 
 
 @pytest.fixture(scope="module")
 def home(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A home with the BM25-only corpus ``small`` run, and ``fresh``, which never was."""
+    """A home with the BM25-only corpus ``small`` run, and ``fresh``, which never was.
+
+    ``shallow`` was run as well: the same with lists of three.
+    """
     folder = tmp_path_factory.mktemp("home")
     given = folder / "given"
     write_corpus(given)
@@ -31,7 +34,9 @@ def home(tmp_path_factory: pytest.TempPathFactory) -> Path:
             corpus=corpus, documents=given / "docs", queries=given / "queries.jsonl"
         )
         (folder / "experiments" / f"{corpus}.toml").write_text(text)
-    assert cli.main(["--home", str(folder), "run", "small"]) == 0
+    shallow = text.replace('"fresh"', '"shallow"')
+    (folder / "experiments" / "shallow.toml").write_text(f"depth = 3\n{shallow}")
+    assert cli.main(["--home", str(folder), "run", "small", "shallow"]) == 0
     return folder
 
 
@@ -118,7 +123,8 @@ def test_other_chunks_than_those_ranked_are_refused(
     both = exported / "parquet" / "chunks.parquet"  # of both chunkers
     for file, chunks in zip(FILES, (both, beir, stored), strict=True):
         code, said = scored(exported / file, "--chunks", str(chunks))
-        assert (code, said["notes"]) == (0, [])
+        assert code == 0
+        assert not [note for note in said["notes"] if "no list of the file has more" not in note]
         found = {(m["metric"], m["k"]): m["value"] for m in said["metrics"] if not m["subset"]}
         assert {key: found[key] for key in ours} == ours
     for file in FILES:
@@ -252,6 +258,56 @@ def test_a_ranking_from_elsewhere(
     by_name = {(m["metric"], m["k"]): m["value"] for m in found["metrics"]}
     assert by_name["mrr", None] == (1 / 2 + 1 + 0) / 3
     assert not {"recall", "ndcg"} & {metric for metric, _ in by_name}
+
+
+def test_lists_of_three_have_no_value_further_down(
+    home: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    folder = home / "parquet" / "shallow"
+    for name in ("query_metrics", "span_states", "forensic_labels", "headroom"):
+        for path in (folder / name).glob("*.parquet"):
+            assert set(pq.read_table(path)["k"].to_pylist()) - {None} == {1, 2}
+    ours = means(pq.read_table(folder / "config_metrics.parquet"), "clause + bm25")
+    assert {metric for metric, k in ours if k is None} == {"mrr"}
+    assert {k for _, k in ours} == {None, 1, 2}
+    for name in ("span_outcomes", "failure_labels"):
+        stored = warehouse.read(folder / name / "clause_bm25.parquet", name)
+        assert stored.state == "not measured: depth = 3 does not reach 5"
+        assert stored.table.num_rows == 0
+    capsys.readouterr()
+    assert cli.main(["--home", str(home), "run", "shallow"]) == 0
+    printed = capsys.readouterr().out
+    head = next(line for line in printed.splitlines() if line.startswith("configuration"))
+    assert head.split() == ["configuration", "chunks", "mrr"]
+    assert "recall@10: not measured: depth = 3 does not reach 10" in printed
+    assert "complete_grounding@5: not measured: depth = 3 does not reach 5" in printed
+    lines = (home / "reports" / "shallow" / "audit" / "clause_bm25.queries.jsonl").read_text()
+    assert [json.loads(line)["missed_spans"] for line in lines.splitlines()] == [None] * 3
+
+
+def test_a_deeper_file_beside_shallow_lists(
+    home: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Of alpha's gold at 112 the fifth entry holds all; the corpus's own lists end at three."""
+    first = [span("beta", n, n + 10) for n in (0, 10, 20, 30)]
+    path = foreign(tmp_path / "deep.jsonl", q1=[*first, span("alpha", 60, 140)])
+    given = ["--home", str(home), "score", "--rankings", str(path), "--corpus", "shallow"]
+    assert cli.main([*given, "--format", "json"]) == 0
+    found = json.loads(capsys.readouterr().out)
+    assert found["depth"] == 3
+    why = "not measured: depth = 3 does not reach 5"
+    assert found["not_measured"]["complete_grounding@5"] == why
+    assert found["k_not_measured"]["4"] == "not measured: depth = 3 does not reach 4"
+    assert {m["k"] for m in found["metrics"]} == {None, 1, 2}
+    assert any("--depth 5" in note for note in found["notes"])
+    assert cli.main([*given, "--format", "json", "--depth", "10"]) == 0
+    deeper = json.loads(capsys.readouterr().out)
+    assert (deeper["depth"], deeper["depth_from"]) == (10, "stated with --depth")
+    by_name = {(m["metric"], m["k"]): m["value"] for m in deeper["metrics"]}
+    assert by_name["mrr", None] == 1 / 5 / 3
+    assert by_name["complete_grounding", 5] == 1 / 3
+    assert cli.main([*given, "--depth", "0"]) == 2
+    assert "--depth 0 is not within 1 and 10000" in capsys.readouterr().err
 
 
 def test_wrong_input_leaves_the_last_result(

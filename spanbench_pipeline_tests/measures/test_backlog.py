@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import dataclasses
 from collections.abc import Mapping
 from pathlib import Path
 
@@ -10,7 +11,7 @@ from spanbench_pipeline import tables
 from spanbench_pipeline.errors import InputError, NotMeasured
 from spanbench_pipeline.experiment import ChunkerSettings, Configuration, Experiment
 from spanbench_pipeline.measures.backlog import Backlog, BacklogRow, Best, backlog
-from spanbench_pipeline.measures.failure_labels import LABELS
+from spanbench_pipeline.measures.failure_labels import EVERY_LABEL
 
 CONFIGURATIONS = (
     Configuration("naive", "naive", encoder="e"),
@@ -37,7 +38,7 @@ def label_table(labels: Mapping[str, int], config: str = "naive") -> pa.Table:
                 "config": config,
                 "query_id": f"q{i:02}",
                 "label": label,
-                "lever": LABELS[label],
+                "lever": EVERY_LABEL[label],
                 "evidence": "{}",
             }
             for i, label in enumerate(names)
@@ -206,6 +207,24 @@ def test_the_best_of_equals_is_the_baseline_then_the_first() -> None:
 def test_a_baseline_that_was_not_measured_has_no_backlog() -> None:
     with pytest.raises(NotMeasured, match=r"the baseline 'clause \+ rerank' was not measured"):
         found({}, baseline="clause + rerank")
+
+
+def test_failures_of_lists_cut_at_five_point_at_no_lever() -> None:
+    made = backlog(
+        experiment(),
+        label_table({"depth-bound": 2, "ceiling-bound": 1, "chunk-severance": 1}),
+        pair_table(),
+        metric_table(naive=0.5),
+        "naive",
+    )
+    assert (made.depth_bound, made.ceiling_bound) == (2, 1)
+    assert [(row.lever, row.failing_queries) for row in made.rows] == [("chunking", 1)]
+
+
+def test_lists_that_do_not_reach_the_top_5_have_no_backlog() -> None:
+    shallow = dataclasses.replace(experiment(), depth=4)
+    with pytest.raises(NotMeasured, match="depth = 4 does not reach 5"):
+        backlog(shallow, label_table({}), pair_table(), metric_table(naive=0.5), "naive")
 
 
 def test_an_unknown_baseline_is_refused() -> None:

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given, settings
 
 from spanbench_pipeline import tables
-from spanbench_pipeline.measures import CHAR_METRICS, invariants
+from spanbench_pipeline.measures import CHAR_METRICS, METRICS, invariants
 from spanbench_pipeline.measures.aggregate import config_metrics
 from spanbench_pipeline.measures.characters import character_metrics
 from spanbench_pipeline.measures.failure_labels import failure_labels
@@ -218,6 +218,7 @@ def character_rows(depth: int) -> pa.Table:
 
 
 BOTH = pa.concat_tables([SCORED, character_rows(4)])
+DEEP = pa.concat_tables([SCORED, character_rows(10)])
 
 
 @pytest.mark.parametrize(
@@ -243,21 +244,41 @@ def test_what_may_exceed_1(metric: str, value: float, sound: bool) -> None:
 
 
 def test_which_character_metrics_there_are_follows_from_the_depth() -> None:
-    assert invariants.missing_metrics(BOTH, QUERIES, 4) == []
-    # Deeper lists have a k of 8: five metrics of three queries; less deep ones no k of 4.
-    missing = invariants.missing_metrics(BOTH, QUERIES, 8)
-    assert [row["k"] for row in missing] == [8] * 15
+    assert invariants.missing_metrics(DEEP, QUERIES, 10) == []
+    # Deeper lists have a k of 16: five metrics of three queries; less deep ones no k of 8.
+    missing = invariants.missing_metrics(DEEP, QUERIES, 16)
+    assert [row["k"] for row in missing] == [16] * 15
     assert {row["metric"] for row in missing} == set(CHAR_METRICS)
-    beside = invariants.missing_metrics(BOTH, QUERIES, 3)
-    assert [row["k"] for row in beside] == [4] * 15
+    # At 7 neither the characters at 8 belong there nor recall and ndcg at 10.
+    beside = invariants.missing_metrics(DEEP, QUERIES, 7)
+    assert sorted(row["k"] for row in beside) == [8] * 15 + [10] * 6
     without = invariants.missing_metrics(SCORED, QUERIES, 1)
-    assert sorted((row["metric"], row["query_id"]) for row in without) == [
+    absent = [row for row in without if row["k"] == 1]
+    assert sorted((row["metric"], row["query_id"]) for row in absent) == [
         (metric, f"q{n}") for metric in sorted(CHAR_METRICS) for n in (1, 2, 3)
     ]
-    lost = invariants.missing_metrics(changed(BOTH, lambda rows: rows.pop()), QUERIES, 4)
-    assert [(row["query_id"], row["k"]) for row in lost] == [("q3", 4)]
-    null = changed(BOTH, setting(BOTH.num_rows - 1, value=None))
-    assert len(invariants.missing_metrics(null, QUERIES, 4)) == 1
+    past = [row for row in without if row["k"] != 1]
+    assert {row["metric"] for row in past} == {m for m, k in METRICS if k is not None}
+    lost = invariants.missing_metrics(changed(DEEP, lambda rows: rows.pop()), QUERIES, 10)
+    assert [(row["query_id"], row["k"]) for row in lost] == [("q3", 8)]
+    null = changed(DEEP, setting(DEEP.num_rows - 1, value=None))
+    assert len(invariants.missing_metrics(null, QUERIES, 10)) == 1
+
+
+def test_a_row_past_the_depth_is_found() -> None:
+    assert invariants.past_depth(DEEP, 10) == []
+    found = invariants.past_depth(DEEP, 9)
+    assert {(row["metric"], row["k"]) for row in found} == {("recall", 10), ("ndcg", 10)}
+    assert len(found) == 6
+    # A metric without a k has no depth, and routing's k counts documents.
+    rows = [SCORED.to_pylist()[0] | {"metric": "routing_recall", "k": 10}]
+    assert invariants.past_depth(tables.from_rows("query_metrics", rows), 1) == []
+    bounds = [
+        {"corpus": "c", "config": "x", "subset": None, "k": k, "bound": "actual", "value": 0.0}
+        for k in (1, 2)
+    ]
+    late = invariants.past_depth(tables.from_rows("headroom", bounds), 1)
+    assert [(row["bound"], row["k"]) for row in late] == [("actual", 2)]
 
 
 def test_undeclared_sizes() -> None:

@@ -259,6 +259,25 @@ def test_a_depth_that_does_not_reach_k_is_another_measure(depth: str, others: se
         assert f"depth 30 before, {depth} now" in found["a", metric]["comparable"]
 
 
+def test_a_value_past_the_depth_of_both_runs_is_no_value() -> None:
+    """As an accepted run may hold it that was made before such values were left out."""
+    held = run({"a": {"recall": [0.5, 1.0], "mrr": [1.0, 1.0]}}, {"depth": "1"})
+    for now in ({"mrr": [1.0, 1.0]}, {"mrr": [1.0, 1.0], "recall": [0.5, 1.0]}):
+        found = compare(held, run({"a": now}, {"depth": "1"}))
+        assert found["a", "recall"]["verdict"] == "not comparable"
+        assert found["a", "recall"]["comparable"] == "not comparable: depth = 1 does not reach 10"
+        assert found["a", "mrr"]["verdict"] == "pass"
+
+
+def test_what_a_deeper_run_has_more_is_not_accepted_yet() -> None:
+    value: Metrics = {"precision": [0.2]}
+    held, now = run({"a": value}, {"depth": "5"}), run({"a": value | {"recall": [1.0]}})
+    row = compare(held, now)["a", "recall"]
+    assert row["verdict"] == "not accepted"
+    assert "(depth 5 before, 30 now)" in row["comparable"]
+    assert verdict_of(compare(held, now))["precision"] == "pass"
+
+
 def test_what_is_compared_across_other_chunks_is_named_once_a_configuration():
     held, now = run({"a": ALL, "b": ALL}), run({"a": ALL, "b": ALL}, chunks="c2", n_chunks="7")
     both = regression(held, now, RULE, corpus="c")

@@ -22,6 +22,7 @@ from spanbench_pipeline.reports.inputs import ReportInputs
 from spanbench_pipeline_tests.reports import tiny
 from spanbench_pipeline_tests.reports.pages import Page, read
 
+METRICS_AT = [(name, int(k)) for name, _, k in (m.partition("@") for m in METRICS) if k]
 SECTIONS = ["Where retrieval stands", "Failure patterns", "Fix backlog", "Scope"]
 
 
@@ -315,12 +316,21 @@ def test_nothing_lost_is_said() -> None:
 def test_shallow_rankings_say_which_depth_is_shown() -> None:
     shallow = replace(tiny.EXPERIMENT, depth=4)
     said = page(client(shallow, tiny.inputs(depth=4), "halves")).of("p")
-    assert any(
-        line.startswith("Rankings are 4 deep, which is less than precision@5, recall@10, ")
-        for line in said
-    )
     why = "Rankings are 4 deep, so k = 5 was not measured; shown is k = 4, the deepest that was."
     assert said.count(why) == 2
+
+
+def test_what_shallow_rankings_do_not_reach_is_named_and_has_no_figure() -> None:
+    shallow = replace(tiny.EXPERIMENT, depth=4)
+    found = page(client(shallow, replace(tiny.inputs(depth=4), backlog=None), "halves"))
+    listed = " ".join(found.of("li"))
+    for name, k in METRICS_AT:
+        assert (f"{name}@{k}: not measured: depth = 4 does not reach {k}." in listed) == (k > 4)
+    said = " ".join(found.of("p"))
+    assert said.count("Not measured: depth = 4 does not reach 5.") == 2  # patterns, backlog
+    assert "How many queries fail" in said
+    assert "No query fails" not in said
+    assert "No lever accounts" not in said
 
 
 def two_chunkers(baseline: str = "halves") -> tuple[Experiment, ReportInputs]:

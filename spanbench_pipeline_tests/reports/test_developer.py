@@ -370,6 +370,31 @@ def test_rankings_less_than_eight_deep_show_the_deepest_and_say_so() -> None:
     assert "Not measured: failure labels look at the top 5, and rankings are 2 deep." in shallow
 
 
+def test_what_rankings_of_two_do_not_reach_is_said_in_its_place() -> None:
+    found = pooled(depth=2)
+    said = read(html.render(found)).of("p")
+    # The ceiling, levers, hybrid retrieval, filters and failure labels: each is of the top 5.
+    assert said.count("Not measured: depth = 2 does not reach 5.") == 5
+    assert not any(line.startswith("No two measured configurations") for line in said)
+    listed = read(html.render(found)).of("li")
+    assert "ndcg@10: not measured: depth = 2 does not reach 10." in listed
+
+
+def test_lists_cut_at_five_have_a_label_of_their_own() -> None:
+    given = tiny.inputs(depth=5)
+    rows = [
+        row | ({"label": "depth-bound", "lever": None} if row["label"] == "retrieval-miss" else {})
+        for row in given.failure_labels.to_pylist()
+    ]
+    inputs = replace(given, failure_labels=tables.from_rows("failure_labels", rows))
+    cut = developer(replace(tiny.EXPERIMENT, depth=5), inputs)
+    header = "configuration", "failing queries", "ceiling-bound", "chunk-severance", "depth-bound"
+    # halves: q2 in two chunks, q1 not in its list.
+    assert table(cut, *header)[0] == ["halves", "2", "0", "1", "1", "0", "0", "0"]
+    whole = developer(tiny.EXPERIMENT, tiny.inputs())
+    assert "depth-bound" not in html.render(whole)
+
+
 def test_labels_that_need_a_chunk_table_are_counted_apart() -> None:
     given = tiny.inputs()
     blind = [

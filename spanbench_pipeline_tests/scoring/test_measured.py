@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 
 import pyarrow.parquet as pq
@@ -20,14 +21,15 @@ WORLD = World(
     TENS,
     gold={"q1": [("A", 0, 10)], "q2": [("A", 15, 25)], "q3": [("B", 0, 10)]},
     ranked={
-        # Twelve entries, of which the depth of 4 shows A50, A60, A70, A80; the answer is eleventh.
+        # Eleven entries, ten places, of which the depth shows eight; the answer is the tenth.
         "q1": [("A", n, n + 10) for n in (50, 50, 60, 70, 80, 90, 40, 30, 20, 10, 0)],
         "q2": [("A", 10, 20), ("A", 20, 30)],
         "q3": [],
     },
     subsets={"q1": "east", "q2": "east", "q3": "west"},
-    depth=4,
+    depth=8,
 )
+PAST = dict.fromkeys(("recall@10", "ndcg@10"), "not measured: depth = 8 does not reach 10")
 
 
 def values(measured: Measured, query: str) -> dict[str, float | None]:
@@ -70,8 +72,9 @@ def test_means_of_the_whole_the_parts_and_macro() -> None:
 
 def test_without_chunks_nothing_that_needs_them_is_a_number() -> None:
     found = WORLD.measured(with_chunks=False)
-    assert set(found.not_measured.values()) == {NO_CHUNKS}
-    assert tuple(found.not_measured) == NEEDS_CHUNKS
+    assert found.not_measured == dict.fromkeys(NEEDS_CHUNKS, NO_CHUNKS) | PAST
+    deep = replace(WORLD, depth=10).measured(with_chunks=False)
+    assert deep.not_measured == dict.fromkeys(NEEDS_CHUNKS, NO_CHUNKS)
     assert shown.failure_counts(found) is None
     assert not {"recall@10", "ndcg@10"} & values(found, "q2").keys()
     # q2's span is cut by two chunks and covered by both; q1 and q3 have nothing of it.
@@ -86,7 +89,7 @@ def scored(*, with_chunks: bool) -> Scored:
     measured = WORLD.measured(with_chunks=with_chunks)
     n_chunks = len(TENS) if with_chunks else None
     given = WORLD.evalset()
-    return Scored("c", "<mine>", 4, given, taken, measured, n_chunks, {"file": "mine.jsonl"})
+    return Scored("c", "<mine>", 8, given, taken, measured, n_chunks, {"file": "mine.jsonl"})
 
 
 def test_what_a_reader_must_know() -> None:
@@ -94,12 +97,15 @@ def test_what_a_reader_must_know() -> None:
         "1 of 3 queries have no list in the file and count as empty lists: q3",
         "places given again in their list: 1; each counts at its first rank and the rest close "
         "up; the paper's scoring takes them as they stand",
-        "lists of up to 11 entries are looked at to 4, the corpus's depth",
+        "lists of up to 11 entries are looked at to 8, the corpus's depth",
     ]
 
 
 def test_the_report_shows_every_figure() -> None:
     page = markdown.render(report(scored(with_chunks=True)))
+    for what, why in PAST.items():
+        assert f"**{what}**: {why}." in page
+    assert "k = 16, 32, 64: not measured: depth = 8" in page
     for name in ("complete_grounding@5", "ndcg@10", "char_recall_paper", "retrieval-miss", "DRM"):
         assert name in page
     assert "| all queries | 0.133 |" in page  # precision@5: (0 + 2/5 + 0) / 3
@@ -111,7 +117,7 @@ def test_the_report_shows_every_figure() -> None:
 def test_the_report_without_chunks_says_what_is_not_measured() -> None:
     page = markdown.render(report(scored(with_chunks=False)))
     for what in NEEDS_CHUNKS:
-        assert f"**{what.replace('_', '_')}**: {NO_CHUNKS}." in page
+        assert f"**{what}**: {PAST.get(what, NO_CHUNKS)}." in page
     assert "Not measured: no chunk table." in page
     assert "| chunks | – | not measured: no chunk table |" in page
 

@@ -2,7 +2,7 @@
 --
 -- Relevant chunks (of a gold span's document, sharing a character with it) in the top 5, by the list
 -- they were in: both, only the dense one, only the BM25 one. What only one of them brings is lost
--- when the other works alone.
+-- when the other works alone. Rankings that are less than 5 deep have no top 5, and no row.
 WITH relevant AS (
     SELECT DISTINCT r.corpus, r.config, r.query_id, r.chunk_id, r.dense_rank, r.bm25_rank
     FROM rankings AS r
@@ -14,6 +14,10 @@ WITH relevant AS (
         AND g.start_char < r.end_char
         AND r.start_char < g.end_char
     WHERE r.rank <= 5
+        AND EXISTS (
+            SELECT 1 FROM span_outcomes AS o
+            WHERE o.corpus = r.corpus AND o.config = r.config AND o.k = 5
+        )
 )
 SELECT
     corpus,

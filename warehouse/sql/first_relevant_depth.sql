@@ -1,7 +1,8 @@
 -- How deep does a reader go before the first relevant chunk?
 --
 -- Queries of each configuration by the rank of their first relevant chunk (1 / mrr). Many queries in
--- at_6_to_10 and below_10 are work for a reranker; those not_in_the_list are beyond its reach.
+-- at_6_to_10 and below_10 are work for a reranker; those not_in_the_list are beyond its reach. A list
+-- ends at the experiment's depth: what stands below that is not in it.
 WITH ranked AS (
     SELECT corpus, config, query_id, CAST(round(1 / nullif(value, 0)) AS BIGINT) AS first_rank
     FROM query_metrics

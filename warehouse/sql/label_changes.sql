@@ -3,7 +3,8 @@
 -- For every two measured configurations of a corpus: how many queries go from one label to another,
 -- at k = 8 on both sides (labels of different k are never compared), and which. Rows with OK or OVR
 -- behind the arrow are won, rows with them before it are lost. same_chunks is false where the two
--- search other chunks: the same k is then another amount of text.
+-- search other chunks: the same k is then another amount of text. Rankings that are less than 8 deep
+-- have no label at 8, and no row.
 WITH pairs AS (
     SELECT
         a.corpus,

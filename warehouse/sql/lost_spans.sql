@@ -3,6 +3,7 @@
 -- One row for each gold span that the top 8 chunks do not cover (less than half of it), with the first
 -- stage that did not keep it: corpus, chunking, routing, candidates, fusion, reranking or cut. For how
 -- many each stage lost, count by config and lost_stage; for another depth, change k.
+-- Rankings that are less than 8 deep have no row at 8, whatever they lost.
 SELECT
     s.corpus,
     s.config,

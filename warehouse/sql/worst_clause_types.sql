@@ -2,7 +2,7 @@
 --
 -- The five clause types with the lowest complete_grounding@5 of each configuration, the worst first
 -- (ties: the lower span coverage, then the name). Look at n_queries before drawing a conclusion: a
--- type with one or two queries is an anecdote.
+-- type with one or two queries is an anecdote. Rankings that are less than 5 deep have no row.
 WITH by_type AS (
     SELECT
         corpus,
@@ -17,6 +17,7 @@ WITH by_type AS (
 )
 SELECT *
 FROM by_type
+WHERE complete_grounding_at_5 IS NOT NULL
 QUALIFY row_number() OVER (
     PARTITION BY corpus, config
     ORDER BY complete_grounding_at_5, span_coverage_at_5, clause_type

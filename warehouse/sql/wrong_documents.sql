@@ -2,7 +2,8 @@
 --
 -- For each configuration: chunks in the top 5 of all queries, those from a document without a gold
 -- span of the query, and the queries whose top 5 holds nothing but such chunks. With a document scope
--- this is zero for queries whose answers are in the document asked about.
+-- this is zero for queries whose answers are in the document asked about. Rankings that are less than
+-- 5 deep have no top 5, and no row.
 WITH top AS (
     SELECT
         r.corpus,
@@ -14,6 +15,10 @@ WITH top AS (
         ) AS wrong
     FROM rankings AS r
     WHERE r.rank <= 5
+        AND EXISTS (
+            SELECT 1 FROM span_outcomes AS o
+            WHERE o.corpus = r.corpus AND o.config = r.config AND o.k = 5
+        )
 ),
 by_query AS (
     SELECT corpus, config, query_id, count(*) AS chunks, count(*) FILTER (wrong) AS wrong_chunks
