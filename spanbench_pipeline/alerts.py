@@ -76,7 +76,7 @@ class Alert:
     def title(self) -> str:
         """One line: where, and what."""
         what = f"check {self.check} failed" if self.check else self.error
-        return " ".join(f"{self.asset or self.corpus}: {what} ({self.severity})".split())
+        return " ".join(_sendable(f"{self.asset or self.corpus}: {what} ({self.severity})").split())
 
     @property
     def text(self) -> str:
@@ -86,7 +86,8 @@ class Alert:
         cut = len(self.details) > SHOWN_CHARS
         details = self.details[:SHOWN_CHARS] + " …" if cut else self.details
         run = f"run: {self.link or self.run_id}" if self.run_id else ""
-        return "\n".join(part for part in (f"spanbench: {self.title}", head, details, run) if part)
+        parts = (f"spanbench: {self.title}", head, details, run)
+        return _sendable("\n".join(part for part in parts if part))
 
 
 @dataclass(frozen=True)
@@ -99,6 +100,11 @@ class Delivery:
     channel: str
     error: str = ""
     missing: tuple[Alert, ...] = field(default=(), compare=False)
+
+
+def _sendable(text: str) -> str:
+    """``text`` with what UTF-8 cannot hold, bytes of a file's name, as escapes (JSON's as well)."""
+    return text.encode("utf-8", "backslashreplace").decode("utf-8")
 
 
 def about(asset: str, check: str = "") -> str:
@@ -211,7 +217,7 @@ def append(path: Path, entry: Mapping[str, Any]) -> None:
     end one that nobody is at work on.
     """
     path.parent.mkdir(parents=True, exist_ok=True)
-    line = json.dumps(entry, ensure_ascii=False).encode() + b"\n"
+    line = _sendable(json.dumps(entry, ensure_ascii=False)).encode() + b"\n"
     with path.open("ab+", buffering=0) as stream:
         fcntl.flock(stream, fcntl.LOCK_EX)  # until it is closed
         if stream.seek(0, os.SEEK_END):
@@ -382,7 +388,7 @@ def _post(alerts: Iterable[Alert], webhook: Webhook) -> Iterator[str]:
     for alert in alerts:
         request = urllib.request.Request(
             url,
-            data=json.dumps({"text": alert.text}).encode(),
+            data=json.dumps({"text": _slack(alert.text)}).encode(),
             headers={"Content-Type": "application/json"},
         )
         try:
@@ -390,6 +396,11 @@ def _post(alerts: Iterable[Alert], webhook: Webhook) -> Iterator[str]:
             yield ""
         except (OSError, HTTPException) as error:
             yield _plain(error)
+
+
+def _slack(text: str) -> str:
+    """``text`` so that nothing in it is a mention, a link or an entity to Slack and its like."""
+    return text.replace("&", "&amp;").replace("<", "&lt;").replace(">", "&gt;")
 
 
 class _NoRedirect(urllib.request.HTTPRedirectHandler):

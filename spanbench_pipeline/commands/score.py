@@ -14,7 +14,7 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from spanbench_pipeline import chunkers, folders, lock, names, terminal, warehouse
+from spanbench_pipeline import chunkers, disk, folders, lock, names, terminal, warehouse
 from spanbench_pipeline.assets import graph as graphs
 from spanbench_pipeline.commands.baseline import require_fresh
 from spanbench_pipeline.commands.results import near
@@ -92,6 +92,7 @@ def _score(project: Project, asked: Asked) -> Scored:
     name = names.tidy(given)
     if asked.chunks is not None and asked.chunker is not None:
         raise InputError("score: give --chunks FILE or --chunker NAME, one of the two")
+    disk.require_writable(project.home / "scored" / asked.corpus)  # before the work, not after it
     experiment = find(graphs.build(project), asked.corpus)
     file = given_file(asked.rankings)
     found = rankings_file.read(file, asked.kind, asked.name, asked.corpus)

@@ -8,7 +8,7 @@ from dataclasses import asdict, replace
 from pathlib import Path
 from typing import Any
 
-from spanbench_pipeline import operations, warehouse
+from spanbench_pipeline import operations, writing
 from spanbench_pipeline.assets import graph as graphs
 from spanbench_pipeline.commands import tune_shown
 from spanbench_pipeline.commands.baseline import require_fresh
@@ -154,8 +154,8 @@ def _prints(corpus: Corpus, config: Configuration) -> dict[str, Any]:
 def _write(place: Path, result: dict[str, Any]) -> Path:
     """Writes a result as JSON and as Markdown; the path of the latter."""
     path = place.with_name(f"{place.name}.md")
-    warehouse.write_bytes(place.with_name(f"{place.name}.json"), (_json(result) + "\n").encode())
-    warehouse.write_bytes(path, tune_shown.markdown_page(result).encode())
+    writing.write_whole(place.with_name(f"{place.name}.json"), (_json(result) + "\n").encode())
+    writing.write_whole(path, tune_shown.markdown_page(result).encode())
     return path
 
 
