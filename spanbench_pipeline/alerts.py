@@ -30,6 +30,7 @@ from http.client import HTTPException
 from pathlib import Path
 from typing import Any
 
+from spanbench_pipeline.codepoints import without_halves
 from spanbench_pipeline.errors import InputError
 from spanbench_pipeline.operations import Alerts, Email, Webhook
 
@@ -76,7 +77,9 @@ class Alert:
     def title(self) -> str:
         """One line: where, and what."""
         what = f"check {self.check} failed" if self.check else self.error
-        return " ".join(_sendable(f"{self.asset or self.corpus}: {what} ({self.severity})").split())
+        return " ".join(
+            without_halves(f"{self.asset or self.corpus}: {what} ({self.severity})").split()
+        )
 
     @property
     def text(self) -> str:
@@ -87,7 +90,7 @@ class Alert:
         details = self.details[:SHOWN_CHARS] + " …" if cut else self.details
         run = f"run: {self.link or self.run_id}" if self.run_id else ""
         parts = (f"spanbench: {self.title}", head, details, run)
-        return _sendable("\n".join(part for part in parts if part))
+        return without_halves("\n".join(part for part in parts if part))
 
 
 @dataclass(frozen=True)
@@ -100,11 +103,6 @@ class Delivery:
     channel: str
     error: str = ""
     missing: tuple[Alert, ...] = field(default=(), compare=False)
-
-
-def _sendable(text: str) -> str:
-    """``text`` with what UTF-8 cannot hold, bytes of a file's name, as escapes (JSON's as well)."""
-    return text.encode("utf-8", "backslashreplace").decode("utf-8")
 
 
 def about(asset: str, check: str = "") -> str:
@@ -217,7 +215,7 @@ def append(path: Path, entry: Mapping[str, Any]) -> None:
     end one that nobody is at work on.
     """
     path.parent.mkdir(parents=True, exist_ok=True)
-    line = _sendable(json.dumps(entry, ensure_ascii=False)).encode() + b"\n"
+    line = without_halves(json.dumps(entry, ensure_ascii=False)).encode() + b"\n"
     with path.open("ab+", buffering=0) as stream:
         fcntl.flock(stream, fcntl.LOCK_EX)  # until it is closed
         if stream.seek(0, os.SEEK_END):

@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import NoReturn
 
 from spanbench_pipeline import __version__, disk, project, terminal
+from spanbench_pipeline.codepoints import without_halves
 from spanbench_pipeline.errors import InputError
 from spanbench_pipeline.project import Project
 
@@ -101,19 +102,11 @@ def _require_text(parsed: argparse.Namespace) -> None:
     for name, given in vars(parsed).items():
         texts = given if isinstance(given, list) else [given]
         for text in texts if name not in _PATHS else ():
-            if isinstance(text, str) and not _is_text(text):
+            if isinstance(text, str) and text != without_halves(text):
                 raise InputError(
                     f"{name.replace('_', '-')} {text!r}: holds bytes that are no UTF-8 text; "
                     "type it in a terminal that is set to UTF-8"
                 )
-
-
-def _is_text(given: str) -> bool:
-    try:
-        given.encode("utf-8")
-    except UnicodeEncodeError:
-        return False
-    return True
 
 
 def _failed(where: Project | None, error: Exception) -> int:

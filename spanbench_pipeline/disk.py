@@ -5,13 +5,17 @@ from __future__ import annotations
 import errno
 import os
 import shutil
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from pathlib import Path
 
 _FULL = {errno.ENOSPC, errno.EDQUOT}
 _READ_ONLY = {errno.EROFS, errno.EACCES, errno.EPERM}
 # Databases and libraries tell it in words alone, each in its own.
 _FULL_WORDS = ("no space left on device", "disk is full", "disk quota exceeded")
+_UNSURE_WORDS = ("disk i/o error",)
+"""What SQLite says of a full disk, and of a broken one: how much is free tells."""
+ROOM = 1 << 20
+"""Bytes that Dagster's databases need at least to be opened to write."""
 _READ_ONLY_WORDS = ("read-only file system", "readonly database", "read-only database")
 
 
@@ -23,7 +27,7 @@ def explain(error: BaseException, home: Path) -> str:
     for cause in _chain(error):
         number = cause.errno if isinstance(cause, OSError) else None
         place = _place(cause, home)
-        if number in _FULL or is_full(str(cause)):
+        if number in _FULL or is_full(str(cause), home):
             return full(place)
         inside = place.is_relative_to(home)
         if (number in _READ_ONLY and inside) or _said(str(cause), _READ_ONLY_WORDS):
@@ -32,14 +36,14 @@ def explain(error: BaseException, home: Path) -> str:
 
 
 _READERS = (
-    "; sql, status, report, gate and export only read a home, all else needs one that can be "
-    "written: choose another with --home DIR"
+    "; sql, status, report, gate, export and run --dry-run only read a home, all else needs one "
+    "that can be written: choose another with --home DIR"
 )
 
 
-def is_full(message: str) -> bool:
+def is_full(message: str, home: Path) -> bool:
     """Whether the message of an error tells of a full disk."""
-    return _said(message, _FULL_WORDS)
+    return _said(message, _FULL_WORDS) or (_said(message, _UNSURE_WORDS) and not _has_room(home))
 
 
 def full(place: Path) -> str:
@@ -47,17 +51,23 @@ def full(place: Path) -> str:
     there = _existing(place)
     mount = next(p for p in (there, *there.parents) if p.is_mount() or p == p.parent)
     free = shutil.disk_usage(there).free
-    entries = os.statvfs(there).f_favail
+    counted = os.statvfs(there)
+    entries = " and no file entry" if counted.f_files and not counted.f_favail else ""
     return (
-        f"{place}: the disk is full: {mount} has {free:,} bytes and {entries:,} file entries free. "
+        f"{place}: the disk is full: {mount} has {free:,} bytes{entries} free. "
         "Remove what is not needed there, or choose another place; what was finished is kept, and "
         "the same command goes on from it"
     )
 
 
-def is_writable(folder: Path) -> bool:
-    """Whether this process may make and change the files of a folder that exists."""
-    return all(os.access(path, os.W_OK) for path in (folder, *folder.rglob("*.db")))
+def takes_writes(folder: Path, files: Iterable[Path]) -> bool:
+    """Whether this process may change a folder and those of ``files`` that exist, and has room."""
+    there = [folder, *(path for path in files if path.exists())]
+    return all(os.access(path, os.W_OK) for path in there) and _has_room(folder)
+
+
+def _has_room(folder: Path) -> bool:
+    return shutil.disk_usage(_existing(folder)).free >= ROOM
 
 
 def require_writable(folder: Path) -> None:
@@ -83,12 +93,14 @@ def _place(error: BaseException, home: Path) -> Path:
     named = error.filename if isinstance(error, OSError) else None
     if not isinstance(named, str | bytes) or not named:
         return home
-    return Path(os.path.realpath(os.fsdecode(named))).parent
+    place = Path(os.path.realpath(os.fsdecode(named)))
+    return place if os.path.isdir(place) else place.parent  # noqa: PTH112 - as below
 
 
 def _existing(place: Path) -> Path:
     whole = Path(os.path.realpath(place))
-    return next(path for path in (whole, *whole.parents) if path.exists())
+    # A name that no system takes is one that is not there; Path.exists would raise.
+    return next(path for path in (whole, *whole.parents) if os.path.exists(path))  # noqa: PTH110
 
 
 def _reason(error: BaseException) -> str:

@@ -14,6 +14,7 @@ import re
 import stat
 from collections.abc import Iterator
 from pathlib import Path
+from typing import IO
 
 from spanbench_pipeline.errors import InputError
 
@@ -77,22 +78,25 @@ def write_to(typed: str, content: bytes) -> None:
     A link's target gets the content. Raises OSError where the place cannot be written; a regular
     file is then as it was, unless only its folder refused and it was written in place.
     """
+    descriptor = _descriptor(typed)
     target = Path(os.path.realpath(typed))
-    if _may_be_replaced(typed, target):
+    if descriptor is None and _may_be_replaced(typed, target):
         try:
             write_whole(target, content)
             return
         except OSError as error:
             if error.errno not in _NO_RENAME or not target.is_file():
                 raise
-    with Path(typed).open("wb") as stream:
-        stream.write(content)
+    try:
+        with _opened(Path(typed), descriptor) as stream:
+            stream.write(content)
+    except OSError as error:
+        error.filename = error.filename or typed
+        raise
 
 
 def _may_be_replaced(typed: str, target: Path) -> bool:
     """Whether a rename gives the person what they asked for: a new file, or a regular one anew."""
-    if _is_descriptor(typed):
-        return False
     try:
         found = target.stat()
     except FileNotFoundError:
@@ -102,8 +106,8 @@ def _may_be_replaced(typed: str, target: Path) -> bool:
     return stat.S_ISREG(found.st_mode)
 
 
-def _is_descriptor(typed: str) -> bool:
-    """Whether a name leads to an open file of a process, such as /dev/stdout or ``>(...)``.
+def _descriptor(typed: str) -> Path | None:
+    """The open file of a process that a name leads to, such as /dev/stdout or ``>(...)``.
 
     Whoever opened it may be at work on it: its name must not be given to another file.
     """
@@ -111,11 +115,19 @@ def _is_descriptor(typed: str) -> bool:
     for _ in range(40):  # as many links as Linux follows
         folder = os.path.realpath(os.path.dirname(hop))  # noqa: PTH120
         if _DESCRIPTORS.fullmatch(folder):
-            return True
+            return Path(folder, os.path.basename(hop))  # noqa: PTH119
         if not Path(hop).is_symlink():
-            return False
+            return None
         hop = os.path.join(folder, os.readlink(hop))  # noqa: PTH115, PTH118
-    return False
+    return None
+
+
+def _opened(path: Path, descriptor: Path | None) -> IO[bytes]:
+    """What is there, to write into; an open file of this process goes on where it stands."""
+    own = (Path("/dev/fd"), Path(f"/proc/{os.getpid()}/fd"))
+    if descriptor is not None and descriptor.parent in own and descriptor.name.isdecimal():
+        return os.fdopen(os.dup(int(descriptor.name)), "wb")
+    return path.open("wb")
 
 
 def _hand_on(path: Path, temporary: Path) -> None:

@@ -35,6 +35,7 @@ _STATE = (
 )
 """The files that say what was recorded; each database with its journal."""
 _ADVICE = {
+    "disk i/o error": "Look at the disk or network drive that it lies on: it does not answer",
     "locked": "Another process is at work on it: wait for it, or stop it",
     "migrate": "Another version made it: DAGSTER_HOME=<that folder> dagster instance migrate, "
     "after a backup",
@@ -93,7 +94,7 @@ def look_at(project: Project) -> Iterator[dg.DagsterInstance]:
     if not (project.dagster / "dagster.yaml").exists():
         with dg.DagsterInstance.ephemeral() as instance:
             yield instance
-    elif disk.is_writable(project.dagster):
+    elif disk.takes_writes(project.dagster, [project.dagster / name for name in _STATE]):
         with open_instance(project) as instance:
             yield instance
     else:

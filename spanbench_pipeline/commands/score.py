@@ -16,6 +16,7 @@ import pyarrow.compute as pc
 
 from spanbench_pipeline import chunkers, disk, folders, lock, names, terminal, warehouse
 from spanbench_pipeline.assets import graph as graphs
+from spanbench_pipeline.codepoints import without_halves
 from spanbench_pipeline.commands.baseline import require_fresh
 from spanbench_pipeline.commands.results import near
 from spanbench_pipeline.commands.run import find
@@ -86,7 +87,7 @@ def _alone(project: Project, scored: Scored) -> AbstractContextManager[None]:
 
 
 def _score(project: Project, asked: Asked) -> Scored:
-    given = asked.rankings.stem if asked.name is None else asked.name
+    given = without_halves(asked.rankings.stem) if asked.name is None else asked.name
     if problem := names.problem(given):
         raise InputError(f"score: {problem}; give one with --name")
     name = names.tidy(given)
@@ -107,7 +108,7 @@ def _score(project: Project, asked: Asked) -> Scored:
     taken = take(lists, evalset, chunks, where=file.where, order=asked.order, **named)
     measured = measure(taken.rankings, evalset, chunks, depth=experiment.depth, **named)
     provenance = {
-        "file": asked.rankings.name,
+        "file": without_halves(asked.rankings.name),
         "format": found.kind,
         "sha256 of the file": file.sha256,
         "ranked, as the file says": ranked.said(found.stamp),
@@ -174,7 +175,7 @@ def _chunks(
     corpus = experiment.corpus
     if asked.chunks is not None:
         given = given_file(asked.chunks)
-        said = {CUT: asked.chunks.name, "sha256 of the chunks' file": given.sha256}
+        said = {CUT: without_halves(asked.chunks.name), "sha256 of the chunks' file": given.sha256}
         ranked_by = None if found.stamp is None else found.stamp.chunker
         return chunk_file.read(given, documents, corpus=corpus, chunker=ranked_by), said
     if asked.chunker is None:

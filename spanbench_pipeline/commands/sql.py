@@ -56,6 +56,8 @@ def sql(
         ) from error
     if output is not None:
         writing.write_to(output, content)
+    elif shape == "table":  # for reading: in the terminal's encoding, with escapes where it must
+        sys.stdout.write(content.decode())
     else:
         sys.stdout.flush()
         sys.stdout.buffer.write(content)
@@ -81,7 +83,10 @@ def _answer(project: Project, graph: Graph, query: str, shape: str, allow_files:
     except duckdb.Error as error:
         if disk.explain(error, project.home):
             raise
-        raise InputError(f"SQL: {error}") from error
+        said = str(error)
+        if "INSTALL " in said:  # DuckDB's advice, which cannot be followed here
+            said = f"{said.splitlines()[0]}: no extension is loaded, and the network never reached"
+        raise InputError(f"SQL: {said}") from error
 
 
 def _as_text(relation: Any, shape: str) -> Any:

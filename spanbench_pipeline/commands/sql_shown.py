@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import csv
-import io
 import json
 import re
 from collections.abc import Callable
@@ -74,12 +73,20 @@ WRITERS: dict[str, Callable[[pa.Table], bytes]] = {
 
 
 def _csv(result: pa.Table, cell: Callable[[Any], Any]) -> bytes:
-    stream = io.StringIO(newline="")
-    writer = csv.writer(stream, lineterminator="\n")
+    lines = _Lines()
+    # What the end of a line holds is quoted in a cell: so a lone \r is, too.
+    writer = csv.writer(lines, lineterminator="\r\n")
     writer.writerow([cell(name) for name in _distinct(result.column_names)])
     for row in _rows(result):
         writer.writerow([cell(_cell(value)) for value in row.values()])
-    return stream.getvalue().encode()
+    return "".join(lines).encode()
+
+
+class _Lines(list[str]):
+    """The lines that a CSV writer writes, each of which ends in a line feed alone."""
+
+    def write(self, line: str) -> None:
+        self.append(line.removesuffix("\r\n") + "\n")
 
 
 def _cell(value: Any) -> Any:

@@ -8,7 +8,7 @@ from dataclasses import asdict, replace
 from pathlib import Path
 from typing import Any
 
-from spanbench_pipeline import operations, writing
+from spanbench_pipeline import disk, operations, writing
 from spanbench_pipeline.assets import graph as graphs
 from spanbench_pipeline.commands import tune_shown
 from spanbench_pipeline.commands.baseline import require_fresh
@@ -46,6 +46,7 @@ def tune(
         raise InputError(f"tune: no metric {metric!r}{nearest(metric, known)}")
     splits.require_share(share)
     configs = _chosen(experiment, names)
+    disk.require_writable(_folder(project, corpus))  # before the work, not after it
     keys = list(dict.fromkeys(key for c in configs for key in needed(experiment, c, graph)))
     require_unchanged = require_fresh(project, corpus, keys, "tune")
     stored = Corpus(project, experiment, graph)
@@ -157,6 +158,10 @@ def _write(place: Path, result: dict[str, Any]) -> Path:
     writing.write_whole(place.with_name(f"{place.name}.json"), (_json(result) + "\n").encode())
     writing.write_whole(path, tune_shown.markdown_page(result).encode())
     return path
+
+
+def _folder(project: Project, corpus: str) -> Path:
+    return project.home / "tuned" / corpus
 
 
 def _json(found: dict[str, Any]) -> str:
