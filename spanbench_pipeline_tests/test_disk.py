@@ -78,7 +78,14 @@ def test_a_home_that_is_only_read_is_told_as_such(tmp_path: Path) -> None:
     assert disk.explain(elsewhere, tmp_path) == ""
 
 
-@pytest.mark.parametrize("error", [ValueError("x"), FileNotFoundError(2, "No such file", "a")])
+@pytest.mark.parametrize(
+    "error",
+    [
+        ValueError("x"),
+        FileNotFoundError(2, "No such file", "a"),
+        OSError(36, "Too long", "x" * 300),
+    ],
+)
 def test_what_no_disk_caused_is_not_told_as_such(tmp_path: Path, error) -> None:
     assert disk.explain(wrapped(error), tmp_path) == ""
 
