@@ -30,7 +30,8 @@ def explain(error: BaseException, home: Path) -> str:
         if number in _FULL or is_full(str(cause), home):
             return full(place)
         inside = place.is_relative_to(home)
-        if (number in _READ_ONLY and inside) or _said(str(cause), _READ_ONLY_WORDS):
+        refused = number in _READ_ONLY and inside and _may_read(cause, place)
+        if refused or _said(str(cause), _READ_ONLY_WORDS):
             return f"{place}: cannot be written ({_reason(cause)}){_READERS if inside else ''}"
     return ""
 
@@ -95,6 +96,13 @@ def _place(error: BaseException, home: Path) -> Path:
         return home
     place = Path(os.path.realpath(os.fsdecode(named)))
     return place if os.path.isdir(place) else place.parent  # noqa: PTH112 - as below
+
+
+def _may_read(error: BaseException, place: Path) -> bool:
+    """Whether what was refused was to write: what is there may be read."""
+    named = getattr(error, "filename", None)
+    there = [path for path in (place, named) if path and os.path.exists(path)]  # noqa: PTH110
+    return all(os.access(path, os.R_OK) for path in there)
 
 
 def _existing(place: Path) -> Path:

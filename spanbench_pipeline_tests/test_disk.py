@@ -66,7 +66,9 @@ def test_a_disk_error_is_a_full_disk_where_nothing_is_free(
     assert not disk.takes_writes(tmp_path, [])
 
 
-def test_a_home_that_is_only_read_is_told_as_such(tmp_path: Path) -> None:
+def test_a_home_that_is_only_read_is_told_as_such(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     for error in (
         OSError(errno.EROFS, "Read-only file system", str(tmp_path / "locks" / "a.lock")),
         sqlite3.OperationalError("attempt to write a readonly database"),
@@ -74,6 +76,11 @@ def test_a_home_that_is_only_read_is_told_as_such(tmp_path: Path) -> None:
         told = disk.explain(wrapped(error), tmp_path)
         assert str(tmp_path) in told
         assert "--home" in told
+    (tmp_path / "a").write_bytes(b"")
+    refused = OSError(errno.EACCES, "Permission denied", str(tmp_path / "a"))
+    assert "cannot be written" in disk.explain(refused, tmp_path)
+    monkeypatch.setattr(os, "access", lambda *_: False)  # then it was to be read
+    assert disk.explain(refused, tmp_path) == ""
     elsewhere = OSError(errno.EACCES, "Permission denied", "/elsewhere/x")
     assert disk.explain(elsewhere, tmp_path) == ""
 

@@ -35,6 +35,7 @@ _STATE = (
 )
 """The files that say what was recorded; each database with its journal."""
 _ADVICE = {
+    "permission denied": "Let this user read it",
     "disk i/o error": "Look at the disk or network drive that it lies on: it does not answer",
     "locked": "Another process is at work on it: wait for it, or stop it",
     "migrate": "Another version made it: DAGSTER_HOME=<that folder> dagster instance migrate, "
