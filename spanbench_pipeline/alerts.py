@@ -30,6 +30,7 @@ from http.client import HTTPException
 from pathlib import Path
 from typing import Any
 
+from spanbench_pipeline.codepoints import without_halves
 from spanbench_pipeline.errors import InputError
 from spanbench_pipeline.operations import Alerts, Email, Webhook
 
@@ -76,7 +77,9 @@ class Alert:
     def title(self) -> str:
         """One line: where, and what."""
         what = f"check {self.check} failed" if self.check else self.error
-        return " ".join(f"{self.asset or self.corpus}: {what} ({self.severity})".split())
+        return " ".join(
+            without_halves(f"{self.asset or self.corpus}: {what} ({self.severity})").split()
+        )
 
     @property
     def text(self) -> str:
@@ -86,7 +89,8 @@ class Alert:
         cut = len(self.details) > SHOWN_CHARS
         details = self.details[:SHOWN_CHARS] + " …" if cut else self.details
         run = f"run: {self.link or self.run_id}" if self.run_id else ""
-        return "\n".join(part for part in (f"spanbench: {self.title}", head, details, run) if part)
+        parts = (f"spanbench: {self.title}", head, details, run)
+        return without_halves("\n".join(part for part in parts if part))
 
 
 @dataclass(frozen=True)
@@ -211,7 +215,7 @@ def append(path: Path, entry: Mapping[str, Any]) -> None:
     end one that nobody is at work on.
     """
     path.parent.mkdir(parents=True, exist_ok=True)
-    line = json.dumps(entry, ensure_ascii=False).encode() + b"\n"
+    line = without_halves(json.dumps(entry, ensure_ascii=False)).encode() + b"\n"
     with path.open("ab+", buffering=0) as stream:
         fcntl.flock(stream, fcntl.LOCK_EX)  # until it is closed
         if stream.seek(0, os.SEEK_END):
@@ -382,7 +386,7 @@ def _post(alerts: Iterable[Alert], webhook: Webhook) -> Iterator[str]:
     for alert in alerts:
         request = urllib.request.Request(
             url,
-            data=json.dumps({"text": alert.text}).encode(),
+            data=json.dumps({"text": _slack(alert.text)}).encode(),
             headers={"Content-Type": "application/json"},
         )
         try:
@@ -390,6 +394,11 @@ def _post(alerts: Iterable[Alert], webhook: Webhook) -> Iterator[str]:
             yield ""
         except (OSError, HTTPException) as error:
             yield _plain(error)
+
+
+def _slack(text: str) -> str:
+    """``text`` so that nothing in it is a mention, a link or an entity to Slack and its like."""
+    return text.replace("&", "&amp;").replace("<", "&lt;").replace(">", "&gt;")
 
 
 class _NoRedirect(urllib.request.HTTPRedirectHandler):

@@ -8,12 +8,16 @@ import sys
 import traceback
 from collections.abc import Callable, Sequence
 from pathlib import Path
+from typing import NoReturn
 
-from spanbench_pipeline import __version__, project, terminal
+from spanbench_pipeline import __version__, disk, project, terminal
+from spanbench_pipeline.codepoints import without_halves
 from spanbench_pipeline.errors import InputError
 from spanbench_pipeline.project import Project
 
 DONE, CHECK_FAILED, WRONG_INPUT, UNEXPECTED, INTERRUPTED = 0, 1, 2, 3, 130
+_PATHS = {"home", "output"}
+"""Arguments that are paths, given as texts."""
 
 ABOUT = """\
 Measures retrieval over contracts by the characters it brings back: every chunk is a span of its
@@ -53,51 +57,85 @@ def main(arguments: Sequence[str] | None = None) -> int:
     """Runs one command; returns the exit code."""
     if sys.stdout is None:  # closed by the caller
         sys.stdout = Path(os.devnull).open("w")  # noqa: SIM115 - for as long as the process lives
+    terminal.settle(json=False)
+    if (unfit := _unfit_system()) is not None:
+        terminal.say(unfit, error=True)
+        return WRONG_INPUT
     parsed = _parser().parse_args(arguments)
+    terminal.settle(json=getattr(parsed, "format", None) == "json")
     terminal.log_to_stderr(getattr(parsed, "verbose", False))
     where: Project | None = None
     try:
+        _require_text(parsed)
         where = project.find(parsed.home)
         code: int = parsed.command(where, parsed)
         sys.stdout.flush()
         return code
     except InputError as error:
-        print(f"spanbench: {error}", file=sys.stderr)
+        terminal.say(f"spanbench: {error}", error=True)
         return WRONG_INPUT
     except KeyboardInterrupt:
-        print("spanbench: interrupted; what was finished is kept", file=sys.stderr)
+        terminal.say("spanbench: interrupted; what was finished is kept", error=True)
         return INTERRUPTED
     except BrokenPipeError:
         # The reader of our output went away (| head): not our error, and nothing to say to it.
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return DONE
-    except OSError as error:
-        # A disk that is full, a folder that may not be written: for the person to mend.
-        where_at = f"{error.filename}: " if error.filename else ""
-        print(f"spanbench: {where_at}{error.strerror or error}", file=sys.stderr)
-        return WRONG_INPUT
     except Exception as error:
         return _failed(where, error)
 
 
+def _unfit_system() -> str | None:
+    """What to tell on a system without the file locks that everything here relies on."""
+    try:
+        import fcntl  # noqa: F401
+    except ImportError:
+        return (
+            f"spanbench: this system ({sys.platform}) has no fcntl, the file locks that keep two "
+            "runs apart: spanbench runs on Linux and macOS; on Windows, use it in WSL"
+        )
+    return None
+
+
+def _require_text(parsed: argparse.Namespace) -> None:
+    """Refuses arguments that name something in data and are no text; a path may be any bytes."""
+    for name, given in vars(parsed).items():
+        texts = given if isinstance(given, list) else [given]
+        for text in texts if name not in _PATHS else ():
+            if isinstance(text, str) and text != without_halves(text):
+                raise InputError(
+                    f"{name.replace('_', '-')} {text!r}: holds bytes that are no UTF-8 text; "
+                    "type it in a terminal that is set to UTF-8"
+                )
+
+
 def _failed(where: Project | None, error: Exception) -> int:
     """Says in one line what happened; the traceback goes to a file."""
+    home = where.home if where else Path.cwd()
+    if told := disk.explain(error, home):
+        terminal.say(f"spanbench: {told}", error=True)
+        return WRONG_INPUT
+    if isinstance(error, OSError):
+        # Whatever else a system refuses is for the person to mend.
+        where_at = f"{error.filename}: " if error.filename else ""
+        terminal.say(f"spanbench: {where_at}{error.strerror or error}", error=True)
+        return WRONG_INPUT
     from spanbench_pipeline.commands.run import CheckFailed, StageFailed
 
     if isinstance(error, CheckFailed):
         if error.results:
-            print(error.results)
-        print(f"spanbench: {error}", file=sys.stderr)
+            terminal.say(error.results)
+        terminal.say(f"spanbench: {error}", error=True)
         return CHECK_FAILED
     text = error.traceback if isinstance(error, StageFailed) else traceback.format_exc()
-    print(f"spanbench: this should not have happened: {error}", file=sys.stderr)
+    terminal.say(f"spanbench: this should not have happened: {error}", error=True)
     try:
-        path = (where.home if where else Path.cwd()) / "traceback.txt"
+        path = home / "traceback.txt"
         path.parent.mkdir(parents=True, exist_ok=True)
-        path.write_text(text, encoding="utf-8")
-        print(f"the traceback is in {path}", file=sys.stderr)
+        path.write_text(text, encoding="utf-8", errors="backslashreplace")
+        terminal.say(f"the traceback is in {path}", error=True)
     except OSError:
-        print(text, file=sys.stderr)
+        terminal.say(text, error=True)
     return UNEXPECTED
 
 
@@ -106,7 +144,7 @@ def _run(where: Project, parsed: argparse.Namespace) -> int:
     from spanbench_pipeline.commands.run import run
 
     does = plan if parsed.dry_run else run
-    print(does(where, parsed.corpus or ["sample"], parsed.dense_engine))
+    terminal.say(does(where, parsed.corpus or ["sample"], parsed.dense_engine))
     return DONE
 
 
@@ -117,9 +155,9 @@ def _status(where: Project, parsed: argparse.Namespace) -> int:
     if parsed.why is not None and parsed.corpus:
         raise InputError("status: give corpora or --why ASSET, one of the two")
     if parsed.why is not None:
-        print(why(where, parsed.why, parsed.format))
+        terminal.say(why(where, parsed.why, parsed.format))
     else:
-        print(status(where, parsed.corpus, parsed.format))
+        terminal.say(status(where, parsed.corpus, parsed.format))
     return DONE
 
 
@@ -129,7 +167,14 @@ def _sql(where: Project, parsed: argparse.Namespace) -> int:
     if (parsed.query is None) == (parsed.file is None):
         raise InputError("sql: give a query or --file FILE, one of the two")
     query = parsed.query if parsed.file is None else _read(parsed.file)
-    sql(where, query, parsed.format, parsed.output)
+    sql(
+        where,
+        query,
+        parsed.format,
+        parsed.output,
+        safe=parsed.safe_csv,
+        allow_files=parsed.allow_files,
+    )
     return DONE
 
 
@@ -143,14 +188,14 @@ def _read(path: Path) -> str:
 def _report(where: Project, parsed: argparse.Namespace) -> int:
     from spanbench_pipeline.commands.report import report
 
-    print(report(where, parsed.corpus, parsed.baseline))
+    terminal.say(report(where, parsed.corpus, parsed.baseline))
     return DONE
 
 
 def _fetch(where: Project, parsed: argparse.Namespace) -> int:
     from spanbench_pipeline.commands.fetch import fetch
 
-    print(fetch(where, parsed.what, parsed.archive, parsed.sha256))
+    terminal.say(fetch(where, parsed.what, parsed.archive, parsed.sha256))
     return DONE
 
 
@@ -162,14 +207,14 @@ def _adapt(where: Project, parsed: argparse.Namespace) -> int:
         for cap in ("max_documents", "max_bytes")
         if (value := getattr(parsed, cap)) is not None
     }
-    print(adapt(where, parsed.docs, parsed.queries, parsed.metadata, parsed.name, **caps))
+    terminal.say(adapt(where, parsed.docs, parsed.queries, parsed.metadata, parsed.name, **caps))
     return DONE
 
 
 def _accept(where: Project, parsed: argparse.Namespace) -> int:
     from spanbench_pipeline.commands import accept
 
-    print((accept.show if parsed.show else accept.accept)(where, parsed.corpus))
+    terminal.say((accept.show if parsed.show else accept.accept)(where, parsed.corpus))
     return DONE
 
 
@@ -177,14 +222,14 @@ def _gate(where: Project, parsed: argparse.Namespace) -> int:
     from spanbench_pipeline.commands.gate import gate
 
     shown, code = gate(where, parsed.corpus, parsed.format)
-    print(shown)
+    terminal.say(shown)
     return code
 
 
 def _export(where: Project, parsed: argparse.Namespace) -> int:
     from spanbench_pipeline.commands.export import export
 
-    print(export(where, parsed.corpus, parsed.to, parsed.format or ()))
+    terminal.say(export(where, parsed.corpus, parsed.to, parsed.format or ()))
     return DONE
 
 
@@ -203,7 +248,7 @@ def _score(where: Project, parsed: argparse.Namespace) -> int:
         depth=parsed.depth,
     )
     shown, code = score(where, asked, parsed.format)
-    print(shown)
+    terminal.say(shown)
     return code
 
 
@@ -211,7 +256,7 @@ def _calibrate(where: Project, parsed: argparse.Namespace) -> int:
     from spanbench_pipeline.commands.calibrate import calibrate
 
     shown, agrees = calibrate(where, parsed.cases, parsed.seed, parsed.format)
-    print(shown)
+    terminal.say(shown)
     return DONE if agrees else CHECK_FAILED
 
 
@@ -220,7 +265,9 @@ def _tune(where: Project, parsed: argparse.Namespace) -> int:
 
     metric = parsed.metric or METRIC
     names = parsed.config or ()
-    print(tune(where, parsed.corpus, names, metric, parsed.share, parsed.seed, parsed.format))
+    terminal.say(
+        tune(where, parsed.corpus, names, metric, parsed.share, parsed.seed, parsed.format)
+    )
     return DONE
 
 
@@ -240,15 +287,28 @@ def _alerts(where: Project, parsed: argparse.Namespace) -> int:
     from spanbench_pipeline.commands import alerts
 
     try:
-        print(alerts.test(where))
+        terminal.say(alerts.test(where))
     except alerts.NotArrived as not_arrived:
-        print(not_arrived)
+        terminal.say(not_arrived)
         return CHECK_FAILED
     return DONE
 
 
+class _Parser(argparse.ArgumentParser):
+    def exit(self, status: int = 0, message: str | None = None) -> NoReturn:
+        """As argparse does; what was typed is repeated without its control characters."""
+        super().exit(status, terminal.visible(message) if message else None)
+
+
+def _path(typed: str) -> Path:
+    """A path option's value; an empty one would be the folder that one stands in."""
+    if not typed:
+        raise argparse.ArgumentTypeError("the name is empty")
+    return Path(typed)
+
+
 def _parser() -> argparse.ArgumentParser:
-    parser = argparse.ArgumentParser(
+    parser: argparse.ArgumentParser = _Parser(
         "spanbench",
         description=ABOUT,
         epilog=EXAMPLES,
@@ -360,9 +420,20 @@ def _add_sql(commands: Commands[argparse.ArgumentParser]) -> None:
         '  spanbench sql "SELECT * FROM chunks" --format parquet --output chunks.parquet',
     )
     parser.add_argument("query", nargs="?", help="one SELECT; the views are named as the tables")
-    parser.add_argument("--file", type=Path, help="read the query from a file")
+    parser.add_argument("--file", type=_path, help="read the query from a file")
     parser.add_argument("--format", choices=("table", "csv", "json", "parquet"), default="table")
-    parser.add_argument("--output", type=Path, metavar="FILE", help="write there, not to stdout")
+    parser.add_argument("--output", metavar="FILE", help="write there, not to stdout")
+    parser.add_argument(
+        "--safe-csv",
+        action="store_true",
+        help="csv in which no text begins as a spreadsheet's formula does",
+    )
+    parser.add_argument(
+        "--allow-files",
+        action="store_true",
+        help="let the query read any file of this machine (read_csv and its like), not the "
+        "network; without it, the views alone",
+    )
 
 
 def _add_report(commands: Commands[argparse.ArgumentParser]) -> None:
@@ -390,7 +461,7 @@ def _add_fetch(commands: Commands[argparse.ArgumentParser]) -> None:
         "  spanbench fetch models                                 weights from the model hub",
     )
     parser.add_argument("what", choices=("cuad", "legalbenchrag", "models"))
-    parser.add_argument("--archive", type=Path, metavar="PATH", help="a local bundle")
+    parser.add_argument("--archive", type=_path, metavar="PATH", help="a local bundle")
     parser.add_argument(
         "--sha256",
         metavar="HEX",
@@ -407,9 +478,9 @@ def _add_adapt(commands: Commands[argparse.ArgumentParser]) -> None:
         "  spanbench adapt --docs contracts/ --queries queries.jsonl --name my_contracts\n"
         "  spanbench run my_contracts",
     )
-    parser.add_argument("--docs", type=Path, required=True, metavar="DIR", help=".txt, .md, .pdf")
-    parser.add_argument("--queries", type=Path, required=True, metavar="FILE", help="JSONL")
-    parser.add_argument("--metadata", type=Path, metavar="FILE", help="JSON: doc_id -> fields")
+    parser.add_argument("--docs", type=_path, required=True, metavar="DIR", help=".txt, .md, .pdf")
+    parser.add_argument("--queries", type=_path, required=True, metavar="FILE", help="JSONL")
+    parser.add_argument("--metadata", type=_path, metavar="FILE", help="JSON: doc_id -> fields")
     parser.add_argument("--name", required=True, help="the corpus's name: [a-z0-9_]")
     parser.add_argument("--max-documents", type=int, metavar="N", help="default: 250")
     parser.add_argument("--max-bytes", type=int, metavar="N", help="default: 2 GB")
@@ -449,7 +520,7 @@ def _add_export(commands: Commands[argparse.ArgumentParser]) -> None:
         "  spanbench export cuad --to runs --format trec jsonl",
     )
     parser.add_argument("corpus", nargs="?", default="sample", help="default: sample")
-    parser.add_argument("--to", type=Path, required=True, metavar="DIR", help="new or empty")
+    parser.add_argument("--to", type=_path, required=True, metavar="DIR", help="new or empty")
     parser.add_argument(
         "--format",
         nargs="+",
@@ -468,10 +539,10 @@ def _add_score(commands: Commands[argparse.ArgumentParser]) -> None:
         "  spanbench score --rankings mine.run --corpus cuad --chunker clause --name mine\n"
         "  spanbench score --rankings results.json --corpus legalbench_mini --format json",
     )
-    parser.add_argument("--rankings", type=Path, required=True, metavar="FILE")
+    parser.add_argument("--rankings", type=_path, required=True, metavar="FILE")
     parser.add_argument("--corpus", required=True, metavar="NAME")
     parser.add_argument(
-        "--chunks", type=Path, metavar="FILE", help="every chunk: JSON lines or Parquet"
+        "--chunks", type=_path, metavar="FILE", help="every chunk: JSON lines or Parquet"
     )
     parser.add_argument("--chunker", metavar="NAME", help="or a chunker of the corpus")
     parser.add_argument("--name", metavar="CONFIG", help="default: the file's name")

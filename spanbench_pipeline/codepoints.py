@@ -1,4 +1,4 @@
-"""Text as whole code points: surrogates joined in pairs, halves refused, blank text told."""
+"""Text as whole code points: surrogates joined, halves refused or shown, blank text told."""
 
 from __future__ import annotations
 
@@ -54,6 +54,15 @@ def join_surrogates(text: str, where: str) -> str:
     except UnicodeEncodeError:
         return _joined(text, where)
     return text
+
+
+def without_halves(text: str) -> str:
+    """Return ``text`` with each surrogate as an escape, ``\\udcff``, so that UTF-8 can hold it.
+
+    For what is only shown: Python gives the bytes of a file's name that are no UTF-8 as halves of
+    surrogate pairs. In a JSON document the escape is JSON's own.
+    """
+    return text.encode("utf-8", "backslashreplace").decode("utf-8")
 
 
 def _joined(text: str, where: str) -> str:

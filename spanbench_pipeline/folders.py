@@ -8,6 +8,7 @@ from collections.abc import Iterable
 from pathlib import Path
 
 from spanbench_pipeline.errors import InputError
+from spanbench_pipeline.writing import temporary_name
 
 Files = Iterable[tuple[str, Iterable[bytes]]]
 """Path below the folder -> its bytes, in pieces; made while it is written, so it may be large."""
@@ -16,15 +17,18 @@ Files = Iterable[tuple[str, Iterable[bytes]]]
 def write_new(folder: Path, files: Files) -> None:
     """Write ``files`` into a folder that is new or empty; InputError where it holds something.
 
-    They are staged beside it and renamed at once: what goes wrong leaves nothing behind.
+    A new one is staged beside its name and renamed at once. One that exists stays the folder that
+    it is (a mount point, the working directory, a link's target): the files are staged in it, and
+    moved to their names when all are written. What goes wrong leaves nothing behind.
     """
-    if folder.exists() and (not folder.is_dir() or any(folder.iterdir())):
-        raise InputError(
-            f"{folder}: there is something already; give a folder that is new or empty"
-        )
-    staged = _staged(folder, files)
+    place = Path(os.path.realpath(folder))
+    _require_empty(folder, place)
+    if place.exists():
+        _fill(place, files)
+        return
+    staged = _staged(temporary_name(place), files)
     try:
-        staged.replace(folder)
+        staged.replace(place)
     finally:
         shutil.rmtree(staged, ignore_errors=True)
 
@@ -34,8 +38,9 @@ def replace(folder: Path, files: Files) -> None:
 
     Only one process at a time may write it; what one that was killed left of it is removed.
     """
+    folder = Path(os.path.realpath(folder))
     _remove_leftovers(folder)
-    staged = _staged(folder, files)
+    staged = _staged(temporary_name(folder), files)
     old = folder.with_name(f".{folder.name}.{os.getpid()}.old.tmp")
     try:
         if folder.exists():
@@ -46,8 +51,47 @@ def replace(folder: Path, files: Files) -> None:
             shutil.rmtree(left, ignore_errors=True)
 
 
-def _staged(folder: Path, files: Files) -> Path:
-    staged = folder.with_name(f".{folder.name}.{os.getpid()}.tmp")
+def _require_empty(folder: Path, place: Path) -> None:
+    what = "a file" if place.exists() and not place.is_dir() else ""
+    if place.is_dir():
+        what = min((entry.name for entry in place.iterdir()), default="")
+    if what:
+        raise InputError(
+            f"{folder}: there is something already ({what}); give a folder that is new or empty"
+        )
+
+
+def _fill(place: Path, files: Files) -> None:
+    """Write ``files`` into an empty folder; its entries appear in the order in which they came."""
+    entries: dict[str, None] = {}
+
+    def noted() -> Files:
+        for name, pieces in files:
+            entries[name.split("/")[0]] = None
+            yield name, pieces
+
+    staged = _staged(place / f".{os.getpid()}.tmp", noted())
+    moved: list[Path] = []
+    try:
+        for name in entries:
+            moved.append(place / name)
+            (staged / name).rename(place / name)
+    except BaseException:
+        for path in moved:
+            _remove(path)
+        raise
+    finally:
+        shutil.rmtree(staged, ignore_errors=True)
+
+
+def _remove(path: Path) -> None:
+    if path.is_dir():
+        shutil.rmtree(path, ignore_errors=True)
+    else:
+        path.unlink(missing_ok=True)
+
+
+def _staged(staged: Path, files: Files) -> Path:
     try:
         staged.mkdir(parents=True)
         for name, pieces in files:

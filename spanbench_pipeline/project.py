@@ -80,6 +80,8 @@ def find(home: str | Path | None = None) -> Project:
     Raises InputError where no folder above the package or the working directory holds
     workspace.yaml, and for a home whose path the databases in it cannot take.
     """
+    if home is not None and not str(home):
+        raise InputError("--home '': the name is empty; name a folder, or leave --home out")
     here = Path(__file__).resolve().parent
     for folder in (here, *here.parents, Path.cwd(), *Path.cwd().parents):
         if (folder / "workspace.yaml").is_file():
@@ -100,6 +102,11 @@ def _usable(home: Path) -> Path:
         home = home.expanduser().resolve()
     except (OSError, RuntimeError, ValueError) as error:
         raise InputError(f"--home {home}: no folder can be there: {error}") from error
+    if str(home) != os.fsencode(home).decode("utf-8", "replace"):
+        raise InputError(
+            f"{home}: the home's path is not UTF-8, which the databases in it cannot take; choose "
+            "another with --home DIR"
+        )
     wrong = sorted(set(str(home)) & set("*?[]%"))
     if wrong:
         raise InputError(

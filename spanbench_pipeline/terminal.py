@@ -2,11 +2,46 @@
 
 from __future__ import annotations
 
+import io
 import logging
+import re
 import sys
 import unicodedata
 import warnings
 from collections.abc import Iterable, Sequence
+
+_CONTROLS = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f\u061c\u200e\u200f\u2028-\u202e\u2066-\u2069]")
+"""What a terminal obeys rather than shows, or shows in another order than it is written; not the
+tab and the line feed."""
+
+
+def visible(text: str) -> str:
+    """``text`` with its control characters as escapes: ``\\x1b``, ``\\u202e``.
+
+    What JSON leaves unescaped becomes an escape of JSON, so a JSON document keeps its values.
+    """
+    return _CONTROLS.sub(_escape, text)
+
+
+def _escape(found: re.Match[str]) -> str:
+    code = ord(found.group())
+    return f"\\x{code:02x}" if code < 0x20 else f"\\u{code:04x}"
+
+
+def say(text: object, *, error: bool = False) -> None:
+    """Print to stdout, or to stderr; what data has put into it cannot steer the terminal."""
+    print(visible(str(text)), file=sys.stderr if error else sys.stdout)
+
+
+def settle(*, json: bool) -> None:
+    """Let stdout and stderr take every character whatever the locale: as an escape, else UTF-8.
+
+    JSON is UTF-8 always.
+    """
+    for stream in (sys.stdout, sys.stderr):
+        if isinstance(stream, io.TextIOWrapper):
+            utf8 = json and stream is sys.stdout
+            stream.reconfigure(encoding="utf-8" if utf8 else None, errors="backslashreplace")
 
 
 def table(header: Sequence[str], rows: Iterable[Sequence[str]], right: Iterable[int] = ()) -> str:
@@ -15,7 +50,7 @@ def table(header: Sequence[str], rows: Iterable[Sequence[str]], right: Iterable[
     A row shorter than the header keeps its last cell unpadded: a sentence may stand in place of
     figures.
     """
-    lines = [list(header), *(list(row) for row in rows)]
+    lines = [[_cell(cell) for cell in line] for line in (header, *rows)]
     full = [line for line in lines if len(line) == len(header)]
     widths = [max(_width(line[i]) for line in full) for i in range(len(header))]
     short = [line for line in lines if len(line) < len(header)]
@@ -50,11 +85,16 @@ def log_to_stderr(verbose: bool) -> None:
     warnings.showwarning = lambda message, *_: log.warning("%s", message)
 
 
+def _cell(text: str) -> str:
+    """A cell on its line: breaks and tabs are spaces, other controls escapes."""
+    return visible(re.sub("[\t\n\r]", " ", text))
+
+
 class _Formatter(logging.Formatter):
     """A message as it is; a warning says that it is one."""
 
     def format(self, record: logging.LogRecord) -> str:
-        text = record.getMessage()
+        text = visible(record.getMessage())
         return text if record.levelno < logging.WARNING else f"{record.levelname.lower()}: {text}"
 
 

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import hashlib
 import os
+import tempfile
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -17,11 +18,19 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from spanbench_pipeline import tables
+from spanbench_pipeline import tables, writing
 from spanbench_pipeline.errors import InputError
 
 MEASURED = "measured"
 _STATE = b"spanbench.state"
+_CONFINED = (
+    "python_enable_replacements = false",
+    "autoload_known_extensions = false",
+    "autoinstall_known_extensions = false",
+    "allow_community_extensions = false",
+    "allow_persistent_secrets = false",
+)
+"""What no query of a person gets: other variables than views, and what reaches the network."""
 
 
 @dataclass(frozen=True)
@@ -52,33 +61,11 @@ def write(path: Path, name: str, table: pa.Table, state: str = MEASURED) -> Writ
     Only one process at a time may write ``path``; what one that was killed left of it is removed.
     """
     conformed = tables.conform(name, table).replace_schema_metadata({_STATE: state.encode()})
-    path.parent.mkdir(parents=True, exist_ok=True)
-    remove_leftovers(path)
-    temporary = path.with_name(f".{path.name}.{os.getpid()}.tmp")
-    try:
+    writing.remove_leftovers(path)
+    with writing.staged(path) as temporary:
         pq.write_table(conformed, temporary, compression="zstd", write_page_checksum=True)
         digest = file_sha256(temporary)
-        temporary.replace(path)
-    finally:
-        temporary.unlink(missing_ok=True)
     return Written(digest, state)
-
-
-def remove_leftovers(path: Path) -> None:
-    """Removes what processes that were killed left of a file that they did not finish."""
-    for left in path.parent.glob(f".{path.name}.*.tmp*"):
-        left.unlink(missing_ok=True)
-
-
-def write_bytes(path: Path, content: bytes) -> None:
-    """Writes a file under a temporary name and renames it."""
-    path.parent.mkdir(parents=True, exist_ok=True)
-    temporary = path.with_name(f".{path.name}.{os.getpid()}.tmp")
-    try:
-        temporary.write_bytes(content)
-        temporary.replace(path)
-    finally:
-        temporary.unlink(missing_ok=True)
 
 
 def read(path: Path, name: str) -> Stored:
@@ -122,10 +109,10 @@ def view_statements(files: Mapping[str, Sequence[Path]]) -> list[str]:
     statements = []
     shown = {name: spec for name, spec in sorted(tables.TABLES.items()) if spec.has_view}
     for name, spec in shown.items():
-        paths = [str(p) for p in sorted(files.get(name, ()))]
+        paths = sorted(files.get(name, ()))
         columns = ", ".join(f'"{c.name}"' for c in spec.columns)
         if paths:
-            listed = ", ".join("'" + p.replace("'", "''") + "'" for p in paths)
+            listed = ", ".join(map(_quoted, paths))
             body = f"SELECT {columns} FROM read_parquet([{listed}], hive_partitioning = false)"
         else:
             typed = ", ".join(
@@ -144,19 +131,32 @@ def views_digest(files: Mapping[str, Sequence[Path]], home: Path) -> str:
     return hashlib.sha256(text.encode()).hexdigest()
 
 
-def connect(files: Mapping[str, Sequence[Path]]) -> Any:
-    """A DuckDB connection in memory with the views over ``files``."""
+def connect(files: Mapping[str, Sequence[Path]], *, allow_files: bool = False) -> Any:
+    """A DuckDB connection in memory with the views over ``files``.
+
+    A query on it reaches those files and nothing else, or with ``allow_files`` every file that this
+    process can read; no network, no extension, no variable of Python, and no setting changes that.
+    """
     import duckdb
 
     connection = duckdb.connect(":memory:")
     connection.execute("SET TimeZone = 'UTC'")
     for statement in view_statements(files):
         connection.execute(statement)
+    behind = sorted({str(path) for paths in files.values() for path in paths})
+    connection.execute(f"SET allowed_paths = [{', '.join(map(_quoted, behind))}]")
+    spill = Path(tempfile.gettempdir()) / f"spanbench-sql-{os.getpid()}"  # not where one stands
+    connection.execute(f"SET temp_directory = {_quoted(spill)}")
+    for setting in _CONFINED:
+        connection.execute(f"SET {setting}")
+    if not allow_files:
+        connection.execute("SET enable_external_access = false")
+    connection.execute("SET lock_configuration = true")
     return connection
 
 
-def _quoted(text: str) -> str:
-    return "'" + text.replace("'", "''") + "'"
+def _quoted(text: str | Path) -> str:
+    return "'" + str(text).replace("'", "''") + "'"
 
 
 def _sql_type(kind: pa.DataType) -> str:

@@ -120,6 +120,28 @@ def test_what_alerts_say_cannot_break_a_header_or_grow_without_end(tmp_path: Pat
     assert lines(tmp_path)[0]["details"] == evil.details
 
 
+def test_what_alerts_say_is_no_markup_and_no_bytes(
+    tmp_path: Path, hook: WebhookSink, mail: MailSink
+):
+    evil = Alert(
+        corpus="small",
+        asset="",
+        severity="ERROR",
+        details="<!channel> <@U1> <http://evil.example|see> a && b &lt; \udcff",
+        fault="f",
+        error="<!here>",
+    )
+    assert not any(d.error for d in send([evil], everything(mail, hook), tmp_path))
+    [post] = hook.posts
+    assert "<" not in post["text"]
+    assert ">" not in post["text"]
+    assert "&lt;!channel&gt; &lt;@U1&gt;" in post["text"]
+    assert "a &amp;&amp; b &amp;lt; \\udcff" in post["text"]
+    [message] = mail.messages  # no markup there: as it is
+    assert "<!channel> <@U1> <http://evil.example|see> a && b" in message.get_content()
+    assert lines(tmp_path)[0]["details"] == evil.details
+
+
 @pytest.mark.parametrize("security", ["starttls", "tls"])
 def test_encryption_and_login(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, security: str):
     monkeypatch.setenv("SMTP_SECRET", PASSWORD)

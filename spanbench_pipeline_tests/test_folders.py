@@ -1,5 +1,7 @@
 from __future__ import annotations
 
+import errno
+import os
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -67,3 +69,66 @@ def test_leftovers_of_a_killed_process_go(tmp_path: Path) -> None:
     (tmp_path / ".a.999.tmp" / "half").write_bytes(b"x")
     folders.replace(tmp_path / "a", [("x", [b"1"])])
     assert listing(tmp_path) == {"a/x": b"1"}
+
+
+def test_a_folder_that_exists_stays_that_folder(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "here").mkdir(mode=0o750)
+    (tmp_path / "link").symlink_to("here")
+    before = (tmp_path / "here").stat().st_ino
+    monkeypatch.chdir(tmp_path / "here")
+    folders.write_new(Path(), [("x/y", [b"1"]), ("z", [b"2"])])
+    assert listing(tmp_path / "here") == {"x/y": b"1", "z": b"2"}
+    assert sorted(p.name for p in Path().iterdir()) == ["x", "z"]  # also for whoever stands in it
+    assert (tmp_path / "here").stat().st_ino == before
+    with pytest.raises(InputError, match=r"^\.: there is something already \(x\)"):
+        folders.write_new(Path(), [("a", [b"1"])])
+    with pytest.raises(InputError, match=r"link: there is something already \(x\)"):
+        folders.write_new(tmp_path / "link", [("a", [b"1"])])
+
+
+def test_a_link_is_followed(tmp_path: Path) -> None:
+    (tmp_path / "empty").mkdir()
+    (tmp_path / "link").symlink_to("empty")
+    (tmp_path / "nowhere").symlink_to("new")
+    folders.write_new(tmp_path / "link", [("x", [b"1"])])
+    folders.write_new(tmp_path / "nowhere", [("x", [b"2"])])
+    assert listing(tmp_path / "empty") == {"x": b"1"}
+    assert listing(tmp_path / "new") == {"x": b"2"}
+    folders.replace(tmp_path / "link", [("y", [b"3"])])
+    assert listing(tmp_path / "empty") == {"y": b"3"}
+    assert sorted(p.name for p in tmp_path.iterdir()) == ["empty", "link", "new", "nowhere"]
+
+
+def test_a_mount_point_is_filled_though_no_folder_can_take_its_place(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def busy(*_: object) -> None:
+        raise OSError(errno.EBUSY, os.strerror(errno.EBUSY))
+
+    monkeypatch.setattr(Path, "replace", busy)
+    folders.write_new(tmp_path, [("x", [b"1"])])
+    assert listing(tmp_path) == {"x": b"1"}
+
+
+@pytest.mark.parametrize("fails", [1, 2])
+def test_what_breaks_in_an_empty_folder_leaves_it_empty(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, fails: int
+) -> None:
+    with pytest.raises(OSError, match="disk full"):
+        folders.write_new(tmp_path, breaking())
+    assert list(tmp_path.iterdir()) == []
+    calls = []
+    rename = Path.rename
+
+    def breaks(path: Path, target: Path) -> Path:
+        calls.append(path)
+        if len(calls) == fails:
+            raise OSError("broken")
+        return rename(path, target)
+
+    monkeypatch.setattr(Path, "rename", breaks)
+    with pytest.raises(OSError, match="broken"):
+        folders.write_new(tmp_path, [("x/y", [b"1"]), ("z", [b"2"])])
+    assert list(tmp_path.iterdir()) == []

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
+import duckdb
 import pyarrow as pa
 import pytest
 
@@ -90,3 +91,69 @@ def test_views_over_files_and_over_nothing(tmp_path: Path):
     elsewhere = {"query_metrics": [moved / "a.parquet"]}
     assert warehouse.views_digest(files, quoted) == warehouse.views_digest(elsewhere, moved)
     assert warehouse.views_digest(files, quoted) != warehouse.views_digest({}, quoted)
+
+
+REACHES = [
+    "SELECT * FROM read_parquet('{other}')",
+    "SELECT * FROM '{other}'",
+    "SELECT * FROM read_parquet('{link}')",
+    "SELECT * FROM read_parquet('{folder}/../other.parquet')",
+    "SELECT * FROM parquet_metadata('{other}')",
+    "SELECT * FROM read_csv('/etc/passwd')",
+    "SELECT * FROM read_text('/etc/passwd')",
+    "SELECT * FROM read_blob('file:///etc/passwd')",
+    "SELECT * FROM glob('{folder}/*')",
+    "SELECT * FROM query('SELECT * FROM read_csv(''/etc/passwd'')')",
+    "SELECT * FROM read_csv('https://example.com/x.csv')",
+]
+
+
+def beside(tmp_path: Path) -> tuple[dict[str, list[Path]], dict[str, Path]]:
+    """A view's file, and others that no view reads: beside it, and linked into its folder."""
+    folder = tmp_path / "it's"
+    for path in (folder / "a.parquet", tmp_path / "other.parquet"):
+        warehouse.write(path, "query_metrics", table())
+    (folder / "link.parquet").symlink_to(tmp_path / "other.parquet")
+    places = {
+        "other": tmp_path / "other.parquet",
+        "link": folder / "link.parquet",
+        "folder": folder,
+    }
+    return {"query_metrics": [folder / "a.parquet"]}, places
+
+
+@pytest.mark.parametrize("query", REACHES)
+def test_a_query_reads_the_files_behind_the_views_alone(tmp_path: Path, query: str):
+    files, places = beside(tmp_path)
+    quoted = {name: str(path).replace("'", "''") for name, path in places.items()}
+    with warehouse.connect(files) as connection:
+        assert connection.execute("SELECT count(*) FROM query_metrics").fetchall() == [(2,)]
+        with pytest.raises(duckdb.PermissionException):
+            connection.execute(query.format(**quoted))
+
+
+def test_files_are_read_where_that_is_asked_for_and_never_the_network(tmp_path: Path):
+    files, places = beside(tmp_path)
+    with warehouse.connect(files, allow_files=True) as connection:
+        found = connection.execute(f"SELECT count(*) FROM '{places['other']}'").fetchall()
+        assert found == [(2,)]
+        with pytest.raises(duckdb.Error, match="httpfs"):
+            connection.execute(REACHES[-1])
+
+
+@pytest.mark.parametrize("allow_files", [False, True])
+@pytest.mark.parametrize(
+    "query",
+    [
+        "SET enable_external_access = true",
+        "SET autoload_known_extensions = true",
+        "SET allowed_directories = ['/']",
+        "SET lock_configuration = false",
+        "SELECT * FROM files",  # a variable of this function is no view
+    ],
+)
+def test_no_query_opens_the_door(tmp_path: Path, query: str, allow_files: bool):
+    files = table()
+    assert files.num_rows
+    with warehouse.connect({}, allow_files=allow_files) as connection, pytest.raises(duckdb.Error):
+        connection.execute(query)

@@ -17,7 +17,7 @@ from pathlib import Path
 
 import pyarrow as pa
 
-from spanbench_pipeline import warehouse
+from spanbench_pipeline import disk, warehouse, writing
 from spanbench_pipeline.errors import InputError
 from spanbench_pipeline.project import Project
 
@@ -132,9 +132,10 @@ def write(
     try:
         digest = _store(home, query_metrics, fingerprints)
         _clear_folder(home / "current")
-        warehouse.write_bytes(home / "current", f"{digest}\n".encode())
+        writing.write_whole(home / "current", f"{digest}\n".encode())
     except OSError as error:
-        raise InputError(f"{home}: cannot be written ({error.strerror})") from error
+        told = disk.explain(error, project.home)
+        raise InputError(told or f"{home}: cannot be written ({error.strerror})") from error
     for old in home.iterdir():
         if old.is_dir() and old.name != digest:
             shutil.rmtree(old, ignore_errors=True)

@@ -3,14 +3,18 @@
 from __future__ import annotations
 
 import fcntl
-from collections.abc import Iterable, Mapping
+import shutil
+import tempfile
+from collections.abc import Iterable, Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import replace
 from functools import lru_cache
 from pathlib import Path
 from typing import Any
 
 import dagster as dg
 
-from spanbench_pipeline import warehouse
+from spanbench_pipeline import disk, warehouse, writing
 from spanbench_pipeline.assets.stage import Recorded, Stage
 from spanbench_pipeline.errors import InputError
 from spanbench_pipeline.freshness import NOT_EVALUATED, Key, Record
@@ -23,6 +27,21 @@ telemetry:
 nux:
   enabled: false
 """
+_STATE = (
+    "dagster.yaml",
+    "history/runs.db",
+    "history/runs/index.db",
+    "schedules/schedules.db",
+)
+"""The files that say what was recorded; each database with its journal."""
+_ADVICE = {
+    "permission denied": "Let this user read it",
+    "disk i/o error": "Look at the disk or network drive that it lies on: it does not answer",
+    "locked": "Another process is at work on it: wait for it, or stop it",
+    "migrate": "Another version made it: DAGSTER_HOME=<that folder> dagster instance migrate, "
+    "after a backup",
+}
+"""What a reason holds -> what to do, where nothing is damaged."""
 MADE_BY = "made by"
 """The metadata that holds what an asset's code version is a hash of."""
 _INPUT = "dagster/input_data_version/"
@@ -35,32 +54,65 @@ def open_instance(project: Project) -> dg.DagsterInstance:
     settings = project.dagster / "dagster.yaml"
     try:
         if not settings.exists():
-            warehouse.write_bytes(settings, SETTINGS.encode())
-    except OSError as error:
-        raise InputError(f"{project.home}: cannot be written ({error.strerror})") from error
-    try:
-        with (project.dagster / ".opening").open("wb") as stream:
-            # Two that open a new home at once would each make its tables, and break them for good.
-            fcntl.flock(stream, fcntl.LOCK_EX)
-            instance = dg.DagsterInstance.from_config(str(project.dagster))
-            instance.all_asset_keys()
-            return instance
+            writing.write_whole(settings, SETTINGS.encode())
+        return _opened(project.dagster)
     except Exception as error:  # Whatever its databases or its settings file make of damage.
+        if told := disk.explain(error, project.home):
+            raise InputError(told) from error
         reason = " ".join(str(error).split())[:200]
         raise InputError(
-            f"{project.dagster}: Dagster's state cannot be opened ({reason}). Make it readable, or "
-            "move it away: then every asset is materialized anew, and no text is encoded again"
+            f"{project.dagster}: Dagster's state cannot be opened ({reason}). {_advice(reason)}"
         ) from error
 
 
-def look_at(project: Project) -> dg.DagsterInstance:
+def _opened(folder: Path) -> dg.DagsterInstance:
+    with (folder / ".opening").open("wb") as stream:
+        # Two that open a new home at once would each make its tables, and break them for good.
+        fcntl.flock(stream, fcntl.LOCK_EX)
+        instance = dg.DagsterInstance.from_config(str(folder))
+        instance.all_asset_keys()
+        return instance
+
+
+def _advice(reason: str) -> str:
+    """What to do about a state that is there and cannot be opened, by what its database says."""
+    for word, advice in _ADVICE.items():
+        if word in reason.lower():
+            return advice
+    return (
+        "Restore it from a copy, or move it away: then every asset is materialized anew, and no "
+        "text is encoded again"
+    )
+
+
+@contextmanager
+def look_at(project: Project) -> Iterator[dg.DagsterInstance]:
     """The project's Dagster instance to read from; an empty one where there is none yet.
 
-    Nothing is made in the home.
+    Nothing is made in the home. Dagster's databases want to be written even where they are only
+    read: of a home that cannot be (read-only, another's, on a full disk), a copy is opened.
     """
-    if (project.dagster / "dagster.yaml").exists():
-        return open_instance(project)
-    return dg.DagsterInstance.ephemeral()
+    if not (project.dagster / "dagster.yaml").exists():
+        with dg.DagsterInstance.ephemeral() as instance:
+            yield instance
+    elif disk.takes_writes(project.dagster, [project.dagster / name for name in _STATE]):
+        with open_instance(project) as instance:
+            yield instance
+    else:
+        with tempfile.TemporaryDirectory(prefix="spanbench-") as folder:
+            copied = replace(project, home=Path(folder))
+            _copy_state(project.dagster, copied.dagster)
+            with open_instance(copied) as instance:
+                yield instance
+
+
+def _copy_state(dagster: Path, target: Path) -> None:
+    """Copies what says of each asset what was recorded; not the events of each run."""
+    for name in _STATE:
+        for path in dagster.glob(f"{name}*"):
+            copy = target / path.relative_to(dagster)
+            copy.parent.mkdir(parents=True, exist_ok=True)
+            shutil.copyfile(path, copy)
 
 
 def made_by(instance: dg.DagsterInstance, key: Key) -> dict[str, Any] | None:

@@ -11,7 +11,7 @@ from typing import Any
 
 import pyarrow as pa
 
-from spanbench_pipeline import __version__, tables, warehouse
+from spanbench_pipeline import __version__, tables, warehouse, writing
 from spanbench_pipeline.assets import candidates, embeddings
 from spanbench_pipeline.assets.stage import Check, Option, Outcome, Reader, Rows, Stage
 from spanbench_pipeline.corpora.source import open_source
@@ -136,7 +136,7 @@ def _compute(experiment: Experiment, provenance: dict[str, str], reader: Reader)
     files = _files(experiment, inputs, baseline)
     folder = reader.project.reports / experiment.corpus
     for name, content in files.items():
-        warehouse.write_bytes(folder / name, content)
+        writing.write_whole(folder / name, content)
     _remove_others(reader.project, experiment.corpus, set(files))
     rows = [
         {
@@ -244,4 +244,5 @@ _FILES = Check(
 def _damage(corpus: str, project: Project, listed: pa.Table) -> str:
     """Which report file is not the one that was written; empty where all are."""
     changed = _changed(project.reports / corpus, listed)
-    return f"report file {changed[0]['file']} is missing or changed" if changed else ""
+    more = f" (and {len(changed) - 1} more)" if len(changed) > 1 else ""
+    return f"report file {changed[0]['file']} is missing or changed{more}" if changed else ""

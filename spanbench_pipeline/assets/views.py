@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import hashlib
-import os
 from collections import defaultdict
 from collections.abc import Iterator, Mapping, Sequence
 from functools import partial
@@ -14,7 +13,7 @@ import duckdb
 import pyarrow as pa
 from dagster_duckdb import DuckDBResource
 
-from spanbench_pipeline import tables, warehouse
+from spanbench_pipeline import tables, warehouse, writing
 from spanbench_pipeline.assets import history
 from spanbench_pipeline.assets.stage import Outcome, Reader, Stage
 from spanbench_pipeline.freshness import Key
@@ -87,16 +86,14 @@ def _opens(s: Stage, path: Path) -> bool:
 def _compute(reader: Reader, stages: Sequence[Stage]) -> Outcome:
     project = reader.project
     existing = files(project, stages)
-    temporary = project.database.with_name(f".{project.database.name}.{os.getpid()}.tmp")
-    warehouse.remove_leftovers(project.database)
-    try:
-        with DuckDBResource(database=str(temporary)).get_connection() as connection:
-            for statement in warehouse.view_statements(existing):
-                connection.execute(statement)
-            made = _definitions(connection, project)
-        temporary.replace(project.database)
-    finally:
-        temporary.unlink(missing_ok=True)
+    writing.remove_leftovers(project.database)
+    with (
+        writing.staged(project.database) as temporary,
+        DuckDBResource(database=str(temporary)).get_connection() as connection,
+    ):
+        for statement in warehouse.view_statements(existing):
+            connection.execute(statement)
+        made = _definitions(connection, project)
     rows = [
         {"view": name, "n_files": len(existing.get(name, ())), "definition": made.get(name)}
         for name in tables.TABLES

@@ -7,7 +7,7 @@ from collections.abc import Callable, Sequence
 from spanbench_pipeline import freshness, warehouse
 from spanbench_pipeline.assets import graph as graphs
 from spanbench_pipeline.assets import regression
-from spanbench_pipeline.assets.instance import open_instance
+from spanbench_pipeline.assets.instance import look_at
 from spanbench_pipeline.assets.run import Runner
 from spanbench_pipeline.commands.results import command
 from spanbench_pipeline.errors import InputError
@@ -47,7 +47,7 @@ def require_fresh(
     """
     before = _signs(project, keys)
     graph = graphs.build(project)
-    with open_instance(project) as instance:
+    with look_at(project) as instance:
         runner = Runner(project, instance, graph.of([corpus]))
         needed = freshness.ancestors(runner.nodes, keys)
         stale = {key: why for key, why in runner.stale().items() if key in needed}

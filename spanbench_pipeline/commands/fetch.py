@@ -62,7 +62,7 @@ def _record_sources(project: Project, kind: str) -> list[str]:
     corpora = [name for name, e in graph.experiments.items() if e.source.get("kind") == kind]
     stages = [s for s in graph.stages if s.corpus in corpora and s.key[1:] == ("source_archive",)]
     with open_instance(project) as instance:
-        raise_failures(Runner(project, instance, stages).run())
+        raise_failures(Runner(project, instance, stages).run(), project)
     return sorted(corpora)
 
 

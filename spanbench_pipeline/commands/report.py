@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from spanbench_pipeline import freshness, warehouse
 from spanbench_pipeline.assets import graph as graphs
-from spanbench_pipeline.assets.instance import open_instance
+from spanbench_pipeline.assets.instance import look_at, open_instance
 from spanbench_pipeline.assets.run import Runner
 from spanbench_pipeline.commands.results import command, near
 from spanbench_pipeline.commands.run import find, raise_failures
@@ -25,15 +25,20 @@ def report(project: Project, corpus: str, baseline: str | None) -> str:
     key = (corpus, "reports")
     if baseline is not None:
         experiment.configuration(baseline)
-    with open_instance(project) as instance:
+    with (look_at if baseline is None else open_instance)(project) as instance:
         runner = Runner(project, instance, graph.of([corpus]))
         made = runner.records().get(key)
-        if made is None or made.damage:
+        if made is None:
             raise InputError(f"corpus {corpus} has no reports yet: {command(project)} run {corpus}")
         if baseline is not None:
             _require_measured(project, corpus, baseline)
             _require_settled(project, runner, key)
-            raise_failures(runner.materialize([key], {"baseline": baseline}))
+            raise_failures(runner.materialize([key], {"baseline": baseline}), project)
+        elif made.damage:
+            raise InputError(
+                f"report {corpus}: {made.damage}: what is there cannot be relied on; "
+                f"{command(project)} run {corpus} makes the reports anew"
+            )
         old = set(runner.stages) - freshness.settled(runner.nodes, runner.stale())
     return _listed(project, corpus, old=key in old)
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Mapping, Sequence
 
-from spanbench_pipeline import terminal
+from spanbench_pipeline import disk, terminal
 from spanbench_pipeline.assets import graph as graphs
 from spanbench_pipeline.assets.graph import Graph
 from spanbench_pipeline.assets.instance import open_instance
@@ -61,7 +61,7 @@ def run(project: Project, names: Sequence[str], dense_engine: str | None = None)
         runner = Runner(project, instance, graph.of(names))
         result = runner.run()
         errors = runner.failed_errors()
-    raise_failures(result)
+    raise_failures(result, project)
     parts = [_did(result, names, len(runner.stages))]
     parts += [results.show(project, graph.experiments[corpus]) for corpus in names]
     notes = [note for corpus in names if (note := baseline.note(project, corpus))]
@@ -85,8 +85,10 @@ def find(graph: Graph, corpus: str) -> Experiment:
     return graph.experiments[corpus]
 
 
-def raise_failures(result: Result) -> None:
+def raise_failures(result: Result, project: Project) -> None:
     """Raises what a run's failures amount to; the worst kind decides the exit code."""
+    if any(disk.is_full(f.message, project.home) for f in result.failures):
+        raise InputError(disk.full(project.home))
     unexpected = [f for f in result.failures if f.error not in _EXPLAINED]
     held = [key for key in result.held if key not in result.failed_checks]
     held = [key for key in held if key not in {f.key for f in result.failures}]

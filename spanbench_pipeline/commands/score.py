@@ -14,8 +14,9 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from spanbench_pipeline import chunkers, folders, lock, names, terminal, warehouse
+from spanbench_pipeline import chunkers, disk, folders, lock, names, terminal, warehouse
 from spanbench_pipeline.assets import graph as graphs
+from spanbench_pipeline.codepoints import without_halves
 from spanbench_pipeline.commands.baseline import require_fresh
 from spanbench_pipeline.commands.results import near
 from spanbench_pipeline.commands.run import find
@@ -88,12 +89,13 @@ def _alone(project: Project, scored: Scored) -> AbstractContextManager[None]:
 
 
 def _score(project: Project, asked: Asked) -> Scored:
-    given = asked.rankings.stem if asked.name is None else asked.name
+    given = without_halves(asked.rankings.stem) if asked.name is None else asked.name
     if problem := names.problem(given):
         raise InputError(f"score: {problem}; give one with --name")
     name = names.tidy(given)
     if asked.chunks is not None and asked.chunker is not None:
         raise InputError("score: give --chunks FILE or --chunker NAME, one of the two")
+    disk.require_writable(project.home / "scored" / asked.corpus)  # before the work, not after it
     experiment = find(graphs.build(project), asked.corpus)
     file = given_file(asked.rankings)
     found = rankings_file.read(file, asked.kind, asked.name, asked.corpus)
@@ -119,7 +121,7 @@ def _score(project: Project, asked: Asked) -> Scored:
         label_depth=depth.labels,
     )
     provenance = {
-        "file": asked.rankings.name,
+        "file": without_halves(asked.rankings.name),
         "format": found.kind,
         "sha256 of the file": file.sha256,
         "ranked, as the file says": ranked.said(found.stamp),
@@ -188,7 +190,7 @@ def _chunks(
     corpus = experiment.corpus
     if asked.chunks is not None:
         given = given_file(asked.chunks)
-        said = {CUT: asked.chunks.name, "sha256 of the chunks' file": given.sha256}
+        said = {CUT: without_halves(asked.chunks.name), "sha256 of the chunks' file": given.sha256}
         ranked_by = None if found.stamp is None else found.stamp.chunker
         return chunk_file.read(given, documents, corpus=corpus, chunker=ranked_by), said
     if asked.chunker is None:

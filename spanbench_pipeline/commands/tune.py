@@ -8,7 +8,7 @@ from dataclasses import asdict, replace
 from pathlib import Path
 from typing import Any
 
-from spanbench_pipeline import operations, warehouse
+from spanbench_pipeline import disk, operations, writing
 from spanbench_pipeline.assets import graph as graphs
 from spanbench_pipeline.commands import tune_shown
 from spanbench_pipeline.commands.baseline import require_fresh
@@ -51,6 +51,7 @@ def tune(
         )
     splits.require_share(share)
     configs = _chosen(experiment, names)
+    disk.require_writable(_folder(project, corpus))  # before the work, not after it
     keys = list(dict.fromkeys(key for c in configs for key in needed(experiment, c, graph)))
     require_unchanged = require_fresh(project, corpus, keys, "tune")
     stored = Corpus(project, experiment, graph)
@@ -159,9 +160,13 @@ def _prints(corpus: Corpus, config: Configuration) -> dict[str, Any]:
 def _write(place: Path, result: dict[str, Any]) -> Path:
     """Writes a result as JSON and as Markdown; the path of the latter."""
     path = place.with_name(f"{place.name}.md")
-    warehouse.write_bytes(place.with_name(f"{place.name}.json"), (_json(result) + "\n").encode())
-    warehouse.write_bytes(path, tune_shown.markdown_page(result).encode())
+    writing.write_whole(place.with_name(f"{place.name}.json"), (_json(result) + "\n").encode())
+    writing.write_whole(path, tune_shown.markdown_page(result).encode())
     return path
+
+
+def _folder(project: Project, corpus: str) -> Path:
+    return project.home / "tuned" / corpus
 
 
 def _json(found: dict[str, Any]) -> str:

@@ -9,7 +9,7 @@ from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Any
 
-from spanbench_pipeline import evalset, experiment
+from spanbench_pipeline import evalset, experiment, writing
 from spanbench_pipeline.corpora import files, manifest, source_table, strict_json
 from spanbench_pipeline.corpora.directory import MAX_BYTES, MAX_DOCUMENTS, DirectorySource
 from spanbench_pipeline.errors import InputError
@@ -62,8 +62,8 @@ def adapt(
     text = _edited(path, table) if held else _experiment(project, name, table, documents)
     project.registered.mkdir(parents=True, exist_ok=True)
     # A stop between the two leaves an experiment that its manifest refuses, never one unguarded.
-    files.replace_with(registered, manifest.to_bytes(recorded))
-    files.replace_with(path.resolve(), text)  # where the file is a link, what it leads to
+    writing.write_whole(registered, manifest.to_bytes(recorded))
+    writing.write_whole(path.resolve(), text)  # where the file is a link, what it leads to
     return path
 
 

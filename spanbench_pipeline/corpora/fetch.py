@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from urllib.parse import urlsplit
 
+from spanbench_pipeline import writing
 from spanbench_pipeline.corpora import archive as archives
 from spanbench_pipeline.corpora import cuad, files
 from spanbench_pipeline.corpora.archive import Provenance
@@ -172,7 +173,7 @@ def _install(
         )
         # Between these two a reader finds a member that is not the recorded one, and refuses it.
         staged.replace(folder / bundle.member)
-        files.replace_with(folder / record, provenance.to_bytes())
+        writing.write_whole(folder / record, provenance.to_bytes())
         return provenance
     finally:
         staged.unlink(missing_ok=True)

@@ -1,4 +1,4 @@
-"""Reading, hashing and replacing files, with the messages a person needs."""
+"""Reading and hashing files, with the messages a person needs."""
 
 from __future__ import annotations
 
@@ -47,19 +47,6 @@ def hash_file(path: Path) -> tuple[int, str]:
 def hash_bytes(data: bytes) -> tuple[int, str]:
     """Size and sha256 (hexadecimal) of bytes in memory."""
     return len(data), hashlib.sha256(data).hexdigest()
-
-
-def replace_with(path: Path, data: bytes) -> None:
-    """Put ``data`` in place of ``path`` at once: a reader sees the old bytes or the new ones.
-
-    A failure leaves what was there and nothing beside it.
-    """
-    staged = path.with_name(f".{path.name}.{os.getpid()}.tmp")
-    try:
-        staged.write_bytes(data)
-        staged.replace(path)
-    finally:
-        staged.unlink(missing_ok=True)
 
 
 @contextmanager

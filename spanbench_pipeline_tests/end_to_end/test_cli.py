@@ -13,7 +13,7 @@ import duckdb
 import pyarrow.parquet as pq
 import pytest
 
-from spanbench_pipeline import __version__, cli
+from spanbench_pipeline import __version__, cli, disk
 from spanbench_pipeline_tests.end_to_end.conftest import BM25_ONLY, CHECKOUT, write_corpus
 
 
@@ -353,7 +353,9 @@ def test_a_home_that_cannot_be_is_wrong_input(tmp_path: Path, capsys: pytest.Cap
         assert shown.count("\n") == 1
 
 
-def test_accept_and_gate(home: Path, capsys: pytest.CaptureFixture[str]):
+def test_accept_and_gate(
+    home: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+):
     at = ["--home", str(home)]
     assert cli.main([*at, "gate", "small"]) == 2
     assert f"no accepted run; spanbench --home {home} accept small" in capsys.readouterr().err
@@ -367,6 +369,8 @@ def test_accept_and_gate(home: Path, capsys: pytest.CaptureFixture[str]):
     assert "(corpus)" in shown
     assert cli.main([*at, "run", "small"]) == 0
     assert "small against its accepted run: unchanged" in capsys.readouterr().out
+    monkeypatch.setattr(disk, "takes_writes", lambda *_: False)  # what follows only reads
+    before = snapshot(home)
     assert cli.main([*at, "gate", "small"]) == 0
     assert capsys.readouterr().out == "small: pass (64 pass)\n"
     assert cli.main([*at, "gate", "small", "--format", "json"]) == 0
@@ -374,3 +378,98 @@ def test_accept_and_gate(home: Path, capsys: pytest.CaptureFixture[str]):
     assert (found["result"], len(found["rows"])) == ("pass", 64)
     assert cli.main([*at, "sql", "SELECT min(run_at) AS at FROM metric_history"]) == 0
     assert "+00:00" in capsys.readouterr().out
+    assert snapshot(home) == before
+
+
+def snapshot(home: Path) -> dict[str, tuple[int, ...]]:
+    """Every file and folder of a home, with what any write would change."""
+    stats = {str(path): path.lstat() for path in (home, *home.rglob("*"))}
+    return {path: (s.st_ino, s.st_size, s.st_mtime_ns) for path, s in stats.items()}
+
+
+def test_a_home_that_cannot_be_written_can_be_read(
+    home: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+):
+    monkeypatch.setattr(disk, "takes_writes", lambda *_: False)
+    before = snapshot(home)
+    for arguments, said in {
+        ("sql", "SELECT config FROM configs"): "clause + bm25",
+        ("status", "small"): "up to date",
+        ("status", "--why", "small/chunks/naive"): "up to date",
+        ("report", "small"): "client.html",
+        ("export", "small", "--to", str(tmp_path / "out"), "--format", "trec"): "manifest.json",
+    }.items():
+        assert cli.main(["--home", str(home), *arguments]) == 0
+        shown = capsys.readouterr()
+        assert said in shown.out
+        assert shown.err == ""
+    assert snapshot(home) == before
+
+
+def test_reports_that_are_damaged_are_not_shown_as_sound(
+    home: Path, capsys: pytest.CaptureFixture[str]
+):
+    path = home / "reports" / "small" / "client.html"
+    kept = path.read_bytes()
+    for damage in (lambda: path.write_bytes(kept + b"x"), path.unlink):
+        damage()
+        assert cli.main(["--home", str(home), "report", "small"]) == 2
+        shown = capsys.readouterr().err
+        assert "client.html is missing or changed" in shown
+        assert "run small" in shown
+    path.write_bytes(kept)
+    assert cli.main(["--home", str(home), "report", "small"]) == 0
+
+
+def test_sql_says_what_it_does_not_reach(home: Path, capsys: pytest.CaptureFixture[str]):
+    query = ["--home", str(home), "sql", "SELECT count(*) AS n FROM read_text('/etc/hostname')"]
+    assert cli.main(query) == 2
+    shown = capsys.readouterr().err
+    assert "/etc/hostname" in shown
+    assert "--allow-files" in shown
+    assert cli.main([*query, "--allow-files"]) == 0
+    assert capsys.readouterr().out.split() == ["n", "-", "1"]
+    assert cli.main([*query, "--safe-csv"]) == 2
+    assert "--format csv" in capsys.readouterr().err
+
+
+def test_arguments_that_are_no_text_are_named(
+    home: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+):
+    at = ["--home", str(home)]
+    for arguments in (["status", "b\udcff"], ["sql", "SELECT '\udcff'"], ["gate", "\udcff"]):
+        assert cli.main([*at, *arguments]) == 2
+        shown = capsys.readouterr().err
+        assert "\\udcff" in shown
+        assert "UTF-8" in shown
+    assert cli.main(["--home", str(tmp_path / "\udcff"), "status"]) == 2
+    assert cli.main(["--home", "", "status"]) == 2
+    assert "--home" in capsys.readouterr().err
+    rankings = tmp_path / "b\udcff.jsonl"  # a path may be any bytes
+    place = {"doc_id": "alpha", "start": 0, "end": 150}
+    rankings.write_text(json.dumps({"query_id": "q1", "ranking": [place]}))
+    assert cli.main([*at, "score", "--corpus", "small", "--rankings", str(rankings)]) == 0
+    assert "\\udcff" in capsys.readouterr().out
+
+
+def test_json_is_utf8_whatever_the_locale(home: Path, monkeypatch: pytest.MonkeyPatch):
+    shown = {}
+    for shape in ("json", "table"):
+        written = io.BytesIO()
+        monkeypatch.setattr("sys.stdout", io.TextIOWrapper(written, encoding="ascii"))
+        query = ["--home", str(home), "sql", "SELECT 'žluťoučký' AS t", "--format", shape]
+        assert cli.main(query) == 0
+        shown[shape] = written.getvalue()
+    assert json.loads(shown["json"]) == [{"t": "žluťoučký"}]
+    assert "\\u017elu" in shown["table"].decode("ascii")
+
+
+def test_a_system_without_file_locks_is_told_before_anything_else(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+):
+    monkeypatch.setitem(sys.modules, "fcntl", None)
+    assert cli.main(["status"]) == 2
+    shown = capsys.readouterr().err
+    assert "Linux and macOS" in shown
+    assert "WSL" in shown
+    assert shown.count("\n") == 1
