@@ -40,9 +40,10 @@ _MARKS = r"\p{WB=Extend}\p{WB=Format}\p{WB=ZWJ}"
 _UNSPACED = r"\p{Han}\p{Hiragana}\p{WB=Katakana}\p{LB=SA}"
 _JOINS_LETTERS = r"[\p{WB=MidLetter}\p{WB=MidNumLet}']"
 _JOINS_DIGITS = r"[\p{WB=MidNum}\p{WB=MidNumLet}']"
+_BEHIND_HEBREW = rf"(?<=\p{{WB=Hebrew_Letter}}[{_MARKS}]*)"
 _OF_LETTERS = (
     rf"[{_LETTER}][{_LETTER}{_MARKS}]*+"
-    rf"(?:(?:{_JOINS_LETTERS}|(?<=\p{{WB=Hebrew_Letter}})\"(?=\p{{WB=Hebrew_Letter}}))"
+    rf"(?:(?:{_JOINS_LETTERS}|{_BEHIND_HEBREW}\"[{_MARKS}]*+(?=\p{{WB=Hebrew_Letter}}))"
     rf"[{_MARKS}]*+[{_LETTER}][{_LETTER}{_MARKS}]*+)*+"
 )
 _OF_DIGITS = (
@@ -173,7 +174,7 @@ def _segmentation() -> str:
 def _parts(run: str) -> list[str]:
     """The words of what the pattern found: itself, or its parts where no spaces are written."""
     if not unspaced(run):
-        return [run]
+        return [run] if _has_letter(run) else []
     breaker = _breaker()
     if breaker is None:
         raise NotMeasured(
@@ -182,7 +183,12 @@ def _parts(run: str) -> list[str]:
         )
     # Read as texts: its offsets count UTF-16 units.
     parts = breaker(unicodedata.normalize("NFC", run), "root")
-    return [part for part in parts if part.isalnum() or any(map(str.isalnum, part))]
+    return [part for part in parts if _has_letter(part)]
+
+
+def _has_letter(part: str) -> bool:
+    """Whether there is a letter or digit: accents that stand alone are no word."""
+    return part.isalnum() or any(map(str.isalnum, part))
 
 
 @cache
@@ -197,8 +203,9 @@ def _breaker() -> Any:
 @cache
 def _word() -> Any:
     """What is one word, or a run of a script without spaces; a letter of no class is one itself."""
-    of_run = rf"[{_UNSPACED}][{_UNSPACED}{_MARKS}]*+"
-    return _compiled(rf"(?:{_OF_LETTERS}|{_OF_DIGITS})++|{of_run}|[\p{{L}}\p{{Nd}}][{_MARKS}]*+")
+    spaced = rf"(?:{_OF_LETTERS}|{_OF_DIGITS})++(?:{_BEHIND_HEBREW}'[{_MARKS}]*+)?+"
+    unspaced = rf"[{_UNSPACED}][{_UNSPACED}{_MARKS}]*+"
+    return _compiled(rf"{spaced}|{unspaced}|[\p{{L}}\p{{Nd}}][{_MARKS}]*+")
 
 
 @cache

@@ -48,7 +48,6 @@ class Source:
     """What of the channel's own settings is not at its default, by name."""
 
 
-
 def sources(config: Configuration) -> list[Source]:
     """What a configuration's lists come from, in the order of its channels."""
     return [
