@@ -9,6 +9,7 @@ same answer, which is checked first; absolute times depend on the machine.
 from __future__ import annotations
 
 import argparse
+import itertools
 import sys
 from typing import Any
 
@@ -20,6 +21,7 @@ from timing import timed
 from spanbench_pipeline import evalset, tables
 from spanbench_pipeline.retrieval import bm25, dense, exact, qdrant
 from spanbench_pipeline.retrieval.scope import Scope, ScopedRows
+from spanbench_pipeline.words import Tokenizer
 
 VOCABULARY, WORDS_A_CHUNK, WORDS_A_QUERY, DIMENSIONS, DEPTH = 20_000, 160, 20, 384, 30
 
@@ -30,7 +32,12 @@ def main() -> None:
     parser.add_argument("--chunks", type=int, default=4_000)
     parser.add_argument("--queries", type=int, default=30)
     asked = parser.parse_args()
-    for line in (*okapi(asked.chunks, asked.queries), *nearest(asked.chunks, asked.queries)):
+    found = (
+        okapi(asked.chunks, asked.queries),
+        words(asked.chunks),
+        nearest(asked.chunks, asked.queries),
+    )
+    for line in itertools.chain(*found):
         sys.stdout.write(line + "\n")
 
 
@@ -48,6 +55,22 @@ def okapi(n_chunks: int, n_queries: int) -> list[str]:
     return [
         _line("BM25 index, tokens included on our side only", build_theirs, build_ours),
         _line(f"BM25 scores, {n_queries} queries x {n_chunks} chunks", theirs, ours),
+    ]
+
+
+def words(n_chunks: int) -> list[str]:
+    """Tokenizing: words of any script against runs of ``[a-z0-9]``, of texts with curly quotes."""
+    random = np.random.default_rng(0)
+    texts = [f"\u201c{_text(random, WORDS_A_CHUNK)}\u201d" for _ in range(n_chunks)]
+    ascii_words, unicode_words = Tokenizer("ascii"), Tokenizer("unicode")
+    unicode_time, found = timed(lambda: [unicode_words(text) for text in texts])
+    ascii_time, expected = timed(lambda: [ascii_words(text) for text in texts])
+    if found != expected:
+        raise SystemExit("the two tokenizers disagree on words of ASCII letters")
+    return [
+        _line(
+            f"ascii words in the place of unicode ones, {n_chunks} chunks", unicode_time, ascii_time
+        )
     ]
 
 

@@ -8,11 +8,11 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field, fields, replace
 from pathlib import Path
 from typing import Any
 
-from spanbench_pipeline import names
+from spanbench_pipeline import names, words
 from spanbench_pipeline import settings as toml
 from spanbench_pipeline.errors import InputError
 from spanbench_pipeline.names import SLUG as SLUG  # of this module for its users
@@ -27,10 +27,11 @@ OWNERS = ("team:retrieval",)
 """Who answers for a corpus's assets where its experiment does not say."""
 DENSE = "dense"
 """The channel that compares vectors; any other compares texts."""
+BM25 = "bm25"
 RETRIEVERS: dict[str, tuple[str, ...]] = {
     "dense": (DENSE,),
-    "bm25": ("bm25",),
-    "hybrid": (DENSE, "bm25"),
+    "bm25": (BM25,),
+    "hybrid": (DENSE, BM25),
 }
 """Each retriever and its channels, one or two; the lists of two are fused.
 
@@ -38,6 +39,11 @@ A channel that compares texts is the module of its name in ``retrieval``.
 """
 FUSIONS: dict[str, str] = {"rrf": "rrf_k", "cc": "alpha"}
 """How two channels' lists are fused, and the constant that each way has."""
+BM25_RULES = ("okapi", "lucene")
+"""How BM25 weighs a word; what each does is said in ``retrieval.bm25``."""
+BM25_SETTINGS = ("bm25", "tokenizer", "stemming")
+"""The keys of a configuration that say how BM25 matches a query's words with a text's."""
+LEXICAL = "lexical matching"
 LEVERS: dict[str, tuple[str, ...]] = {
     "chunking": ("chunker",),
     "hybrid retrieval": ("retriever", "fusion_used"),
@@ -45,6 +51,7 @@ LEVERS: dict[str, tuple[str, ...]] = {
     "metadata filtering": ("doc_scope", "metadata_filters"),
     "encoder": ("encoder",),
     "document routing": ("routing_used",),
+    LEXICAL: ("bm25_used",),
 }
 """Each lever and what of a configuration it turns."""
 
@@ -90,7 +97,9 @@ class Configuration:
 
     ``fusion`` says how the lists of two channels become one, ``rrf_k`` and ``alpha`` are the
     constants of its two ways. ``routing`` is how many documents are kept before the search, 0 for
-    all of them, and ``routing_alpha`` how much BM25 weighs in choosing them.
+    all of them, and ``routing_alpha`` how much BM25 weighs in choosing them. ``bm25`` is the rule
+    by which BM25 weighs words, ``tokenizer`` what a word is, ``stemming`` the language by whose
+    rules endings are taken off: of BM25 wherever the configuration has it, in routing as well.
     """
 
     name: str
@@ -105,6 +114,17 @@ class Configuration:
     alpha: float = 0.2
     routing: int = 0
     routing_alpha: float = 0.3
+    bm25: str = "okapi"
+    tokenizer: str = "ascii"
+    stemming: str | None = None
+
+    def __repr__(self) -> str:
+        """Every setting, but of ``BM25_SETTINGS`` only what is not at its default.
+
+        What was made before there were such settings stays made by the same parameters.
+        """
+        stated = (f for f in fields(self) if f.name not in BM25_SETTINGS or f.name in self.bm25_set)
+        return f"Configuration({', '.join(f'{f.name}={getattr(self, f.name)!r}' for f in stated)})"
 
     @property
     def slug(self) -> str:
@@ -121,6 +141,23 @@ class Configuration:
     def routing_used(self) -> tuple[int, float] | None:
         """How many documents are kept and what BM25 weighs; None where all are searched."""
         return (self.routing, self.routing_alpha) if self.routing else None
+
+    @property
+    def bm25_used(self) -> tuple[str, str, str | None] | None:
+        """How BM25 matches words: rule, tokenizer, stemming; None where nothing uses BM25."""
+        return (self.bm25, self.tokenizer, self.stemming) if self.uses_bm25 else None
+
+    @property
+    def bm25_set(self) -> dict[str, str]:
+        """Those of ``BM25_SETTINGS`` that are not at their default, by name."""
+        defaults = {f.name: f.default for f in fields(self)}
+        found = {key: getattr(self, key) for key in BM25_SETTINGS}
+        return {key: value for key, value in found.items() if value != defaults[key]}
+
+    @property
+    def uses_bm25(self) -> bool:
+        """Whether BM25 is used: to search chunks, or to choose documents."""
+        return BM25 in self.channels or self.routing > 0
 
     @property
     def channels(self) -> tuple[str, ...]:
@@ -180,18 +217,24 @@ def fusion_text(config: Configuration) -> str | None:
     return f"{name}, {FUSIONS[name]} = {constant}"
 
 
+def bm25_text(config: Configuration) -> str | None:
+    """``lucene, unicode words, czech stems``; None where nothing uses BM25."""
+    if config.bm25_used is None:
+        return None
+    rule, tokenizer, stemming = config.bm25_used
+    return ", ".join([rule, f"{tokenizer} words", *([f"{stemming} stems"] if stemming else [])])
+
+
 def lever_differences(a: Configuration, b: Configuration) -> tuple[str, ...]:
     """The levers in which two configurations differ, in the order of ``LEVERS``.
 
     An encoder counts only where both configurations use one: without a dense channel or routing
-    there is nothing that it could change. A constant counts only where it is in use: alpha is
-    nothing to reciprocal rank fusion.
+    there is nothing that it could change; so does how BM25 matches words. A constant counts only
+    where it is in use: alpha is nothing to reciprocal rank fusion.
     """
-    both_encode = a.encodes and b.encodes
+    counts = {"encoder": a.encodes and b.encodes, LEXICAL: a.uses_bm25 and b.uses_bm25}
     return tuple(
-        lever
-        for lever in LEVERS
-        if not same_setting(a, b, lever) and (lever != "encoder" or both_encode)
+        lever for lever in LEVERS if not same_setting(a, b, lever) and counts.get(lever, True)
     )
 
 
@@ -362,6 +405,7 @@ class _Reader(toml.Reader):
         One without effect is a slip: figures would stand under a name that says otherwise.
         """
         self.one_of(where, "fusion", found.fusion, FUSIONS)
+        self.matching(where, found, given)
         for key, most in _LIMITS.items():
             if not 0 <= getattr(found, key) <= most:
                 raise self.error(where, f"{key} = {getattr(found, key)} is not within 0 and {most}")
@@ -375,3 +419,18 @@ class _Reader(toml.Reader):
             why = f"fusion = {found.fusion!r} does not use it"
         for key in sorted(idle & given.keys()):
             raise self.error(where, f"{key} = {given[key]!r}, but {why}")
+
+    def matching(self, where: str, found: Configuration, given: Mapping[str, Any]) -> None:
+        """Refuses settings of BM25 that are unknown, or stand where nothing uses BM25."""
+        self.one_of(where, "bm25", found.bm25, BM25_RULES)
+        self.one_of(where, "tokenizer", found.tokenizer, words.TOKENIZERS)
+        if found.stemming is not None:
+            self.one_of(where, "stemming", found.stemming, words.languages())
+        if BM25 in found.channels or "routing" in given:
+            return
+        for key in (key for key in BM25_SETTINGS if key in given):
+            raise self.error(
+                where,
+                f"{key} = {given[key]!r}, but retriever = {found.retriever!r} does not use BM25, "
+                "and nothing is routed",
+            )

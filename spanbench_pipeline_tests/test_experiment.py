@@ -11,7 +11,7 @@ import pytest
 
 from spanbench_pipeline import experiment as experiments
 from spanbench_pipeline.errors import InputError
-from spanbench_pipeline.experiment import Configuration, lever_differences, slug
+from spanbench_pipeline.experiment import LEXICAL, Configuration, lever_differences, slug
 
 GOOD = """
 corpus = "mine"
@@ -119,6 +119,13 @@ def test_the_first_configuration_is_the_baseline_unless_told(tmp_path: Path):
         ("rrf_k = 10", "routing = 3\nrouting_alpha = 2", ["routing_alpha", "not within 0 and 1"]),
         ("rrf_k = 10", "routing_alpha = 0.5", ["routing_alpha", "nothing is routed"]),
         ("rrf_k = 10", "rooting = 3", ["'rooting'", "did you mean 'routing'"]),
+        ('retriever = "bm25"', 'retriever = "bm25"\nbm25 = "lucen"', ["mean 'lucene'"]),
+        ('retriever = "bm25"', 'retriever = "bm25"\ntokenizer = "icu"', ["valid: ascii, unicode"]),
+        ('retriever = "bm25"', 'retriever = "bm25"\nstemming = "chech"', ["mean 'czech'"]),
+        ('retriever = "bm25"', 'retriever = "bm25"\nstemming = ""', ["stemming", "unknown"]),
+        ('retriever = "bm25"', "bm25 = 'okapi'", ["bm25 = 'okapi'", "does not use BM25"]),
+        ('retriever = "bm25"', "tokenizer = 'unicode'", ["tokenizer", "nothing is routed"]),
+        ('retriever = "bm25"', "stemming = 'czech'", ["stemming", "does not use BM25"]),
         ('"some/model"', '"some/model"\nmax_length = 0', ["Mini LM", "max_length", "below 1"]),
         ('model = "some/model"', "", ["exactly one of package and model"]),
         ('model = "some/cross"', "", ["rerankers.cross", "model"]),
@@ -189,6 +196,38 @@ def test_fusion_and_routing_of_a_file(tmp_path: Path):
     assert off.configurations[2].routing_used is None
 
 
+def test_how_bm25_matches_words(tmp_path: Path):
+    plain = load(tmp_path, GOOD).configurations
+    assert [c.bm25_used for c in plain] == [
+        None,
+        ("okapi", "ascii", None),
+        ("okapi", "ascii", None),
+    ]
+    stated = 'bm25 = "lucene"\ntokenizer = "unicode"\nstemming = "czech"'
+    text = GOOD.replace("rrf_k = 10", stated)
+    *_, long = load(tmp_path, text).configurations
+    assert long.bm25_used == ("lucene", "unicode", "czech")
+    assert experiments.bm25_text(long) == "lucene, unicode words, czech stems"
+    # Of routing as well, also where no channel uses it; one that is off may say what it would be.
+    for routing in (3, 0):
+        routed = load(
+            tmp_path, GOOD.replace('retriever = "bm25"', f"routing = {routing}\n{stated}")
+        )
+        assert routed.configurations[1].uses_bm25 == bool(routing)
+
+
+def test_settings_at_their_default_are_not_in_what_a_configuration_is_called_by():
+    # As written before there were such settings: code versions rest on it.
+    assert repr(Configuration("a", "c", "bm25")) == (
+        "Configuration(name='a', chunker='c', retriever='bm25', reranker=None, doc_scope=True, "
+        "metadata_filters=False, encoder=None, rrf_k=60, fusion='rrf', alpha=0.2, routing=0, "
+        "routing_alpha=0.3)"
+    )
+    assert repr(Configuration("a", "c", "bm25", tokenizer="unicode")).endswith(
+        "routing_alpha=0.3, tokenizer='unicode')"
+    )
+
+
 def test_a_relative_folder_of_weights_is_relative_to_the_file(tmp_path: Path):
     found = load(tmp_path, GOOD.replace('"some/model"', '"./weights/mini"'))
     assert found.encoders["Mini LM"].model == str((tmp_path / "weights" / "mini").resolve())
@@ -256,6 +295,14 @@ ROUTED = replace(BASE, retriever="bm25", routing=3)
         (ROUTED, {"encoder": "n"}, ("encoder",)),
         (ROUTED, {"routing": 0, "encoder": None}, ("document routing",)),
         (ROUTED, {"fusion": "cc", "alpha": 0.9, "rrf_k": 1}, ()),
+        (CC, {"bm25": "lucene"}, ("lexical matching",)),
+        (CC, {"tokenizer": "unicode", "stemming": "czech"}, ("lexical matching",)),
+        # Of both its uses it is one lever.
+        (ROUTED, {"bm25": "lucene"}, ("lexical matching",)),
+        (ROUTED, {"bm25": "lucene", "alpha": 0.3, "routing": 4}, ("document routing", LEXICAL)),
+        # Dense against hybrid: there is nothing of it in dense that could differ.
+        (CC, {"retriever": "dense", "bm25": "lucene"}, ("hybrid retrieval",)),
+        (replace(CC, retriever="dense"), {"bm25": "lucene"}, ()),
     ],
 )
 def test_a_constant_counts_where_it_is_used(base: Configuration, change: dict, levers: tuple):

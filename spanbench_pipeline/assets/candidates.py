@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import importlib
 import os
+from collections.abc import Callable
 from contextlib import nullcontext
 from dataclasses import asdict, astuple, dataclass
 from functools import partial
@@ -16,10 +17,10 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
-from spanbench_pipeline import encoding, names
+from spanbench_pipeline import encoding, names, words
 from spanbench_pipeline.assets import embeddings
 from spanbench_pipeline.assets.stage import Check, Outcome, Reader, Rows, Stage
-from spanbench_pipeline.experiment import DENSE, Configuration, Experiment
+from spanbench_pipeline.experiment import BM25, DENSE, Configuration, Experiment
 from spanbench_pipeline.freshness import Key
 from spanbench_pipeline.measures import consistency, invariants, list_lengths
 from spanbench_pipeline.project import Project
@@ -43,6 +44,8 @@ class Source:
     metadata_filters: bool
     routing: str = ""
     """The configuration whose routing restricts it; empty for none."""
+    settings: tuple[tuple[str, str], ...] = ()
+    """What of the channel's own settings is not at its default, by name."""
 
 
 def sources(config: Configuration) -> list[Source]:
@@ -55,6 +58,7 @@ def sources(config: Configuration) -> list[Source]:
             config.doc_scope,
             config.metadata_filters,
             config.slug if config.routing else "",
+            tuple(config.bm25_set.items()) if channel == BM25 else (),
         )
         for channel in config.channels
     ]
@@ -66,14 +70,19 @@ def key(experiment: Experiment, source: Source) -> Key:
     A source that no configuration has has a key as well, which is no other one's.
     """
     used = (s for config in experiment.configurations for s in sources(config))
-    known = names.told_apart({astuple(s): _slug(experiment, s) for s in used})
-    found = names.key_of(astuple(source), _slug(experiment, source), known)
+    known = names.told_apart({_thing(s): _slug(experiment, s) for s in used})
+    found = names.key_of(_thing(source), _slug(experiment, source), known)
     return (experiment.corpus, STAGE, found)
+
+
+def _thing(source: Source) -> tuple[Any, ...]:
+    """What a key's hash is of; settings at their default leave it as it is without them."""
+    return astuple(source) if source.settings else astuple(source)[:-1]
 
 
 def _slug(experiment: Experiment, source: Source) -> str:
     encoder = "" if source.encoder is None else experiment.encoder_key(source.encoder)
-    parts = [source.chunker, source.channel, encoder]
+    parts = [source.chunker, source.channel, *(value for _, value in source.settings), encoder]
     parts += ["" if source.doc_scope else "unscoped", "filtered" * source.metadata_filters]
     parts.append(source.routing and f"routed_{source.routing}")
     return "_".join(part for part in parts if part)
@@ -136,9 +145,13 @@ def _libraries(experiment: Experiment, source: Source) -> tuple[str, ...]:
 
 def _params(experiment: Experiment, source: Source, project: Project) -> dict[str, Any]:
     params = asdict(source) | {"depth": experiment.depth}
+    settings = dict(params.pop("settings"))
+    if settings:
+        found = words.versions(settings.get("tokenizer", ""), settings.get("stemming"))
+        params |= {"settings": settings, "words": found}
     if source.encoder is not None:
-        settings = experiment.encoders[source.encoder]
-        params["encoder"] = embeddings.model_params(settings, project)
+        encoder = experiment.encoders[source.encoder]
+        params["encoder"] = embeddings.model_params(encoder, project)
     return params
 
 
@@ -149,7 +162,9 @@ def _of_texts(experiment: Experiment, source: Source, reader: Reader) -> Outcome
     retrieve = importlib.import_module(f"{_ROOM}.{source.channel}").retrieve
     rows_in = ScopedRows(documents, chunks)
     allowed = [rows_in(scope) for scope in _scopes(experiment, source, reader)]
-    lists, warnings = retrieve(chunk_texts(documents, chunks), queries, allowed, experiment.depth)
+    lists, warnings = retrieve(
+        chunk_texts(documents, chunks), queries, allowed, experiment.depth, **dict(source.settings)
+    )
     return Outcome(_table(experiment, source, reader, lists), warnings=tuple(warnings))
 
 
@@ -275,6 +290,12 @@ def _checks(experiment: Experiment, source: Source) -> tuple[Check, ...]:
     )
 
 
+def _tokens(source: Source) -> Callable[[str], list[str]] | None:
+    """What finds the list's words; None where they are those that the check finds itself."""
+    settings = {key: value for key, value in source.settings if key != "bm25"}
+    return words.Tokenizer(**settings) if settings else None
+
+
 def _lengths(experiment: Experiment, source: Source) -> list[Check]:
     """The check of the lists' lengths; none where the channel's is not known."""
     if source.channel not in list_lengths.KNOWN:
@@ -292,6 +313,7 @@ def _lengths(experiment: Experiment, source: Source) -> list[Check]:
             reader.table("chunks", source.chunker),
             channel=source.channel,
             vectors=vectors,
+            tokens=_tokens(source),
             depth=experiment.depth,
             doc_scope=source.doc_scope,
             metadata_filters=source.metadata_filters,

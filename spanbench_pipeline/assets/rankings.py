@@ -15,7 +15,7 @@ import pyarrow as pa
 
 from spanbench_pipeline.assets import candidates, embeddings
 from spanbench_pipeline.assets.stage import Check, Outcome, Reader, Stage
-from spanbench_pipeline.experiment import FUSIONS, Configuration, Experiment
+from spanbench_pipeline.experiment import BM25_SETTINGS, FUSIONS, Configuration, Experiment
 from spanbench_pipeline.measures import consistency
 from spanbench_pipeline.project import Project
 from spanbench_pipeline.retrieval import convex, fusion, ranking, rerank
@@ -68,7 +68,7 @@ def _modules(config: Configuration) -> tuple[str, ...]:
 
 def _params(experiment: Experiment, config: Configuration, project: Project) -> dict[str, Any]:
     """What of the configuration decides its ranking."""
-    apart = {"encoder", "fusion", "routing", "routing_alpha", *FUSIONS.values()}
+    apart = {"encoder", "fusion", "routing", "routing_alpha", *FUSIONS.values(), *BM25_SETTINGS}
     params = {name: value for name, value in asdict(config).items() if name not in apart}
     # How the lists came about is an input.
     params |= {"depth": experiment.depth, "fusion": config.fusion_used}

@@ -7,7 +7,7 @@ from dataclasses import asdict
 from functools import partial
 from typing import Any
 
-from spanbench_pipeline import chunkers, operations, tables, warehouse
+from spanbench_pipeline import chunkers, operations, tables, warehouse, words
 from spanbench_pipeline.assets import accepted, embeddings
 from spanbench_pipeline.assets.stage import Check, Outcome, Reader, Rows, Stage
 from spanbench_pipeline.errors import InputError, NotMeasured
@@ -54,11 +54,19 @@ def _fingerprints_stage(experiment: Experiment, project: Project) -> Stage:
             "chunkers": {n: fingerprints.parameters(c) for n, c in experiment.chunkers.items()},
             "models": models,
             "carded": carded,
+            **_words(experiment),
         },
         checks=(_counts(experiment),),
         tags={"corpus": corpus},
         owns={"corpus": corpus},
     )
+
+
+def _words(experiment: Experiment) -> dict[str, Any]:
+    """What decides BM25's words beside the project's code; nothing where all is default."""
+    found = {c.name: words.versions(c.tokenizer, c.stemming) for c in experiment.configurations}
+    used = {name: versions for name, versions in found.items() if versions}
+    return {"words": used} if used else {}
 
 
 def _models(experiment: Experiment, project: Project) -> dict[str, str]:

@@ -7,7 +7,7 @@ from functools import partial
 import numpy as np
 import pyarrow as pa
 
-from spanbench_pipeline import encoding
+from spanbench_pipeline import encoding, words
 from spanbench_pipeline.assets import embeddings
 from spanbench_pipeline.assets.stage import Check, Outcome, Reader, Stage
 from spanbench_pipeline.experiment import Configuration, Encoder, Experiment
@@ -48,6 +48,7 @@ def _stage(experiment: Experiment, config: Configuration, project: Project) -> S
             "keep": config.routing,
             "alpha": config.routing_alpha,
             "encoder": embeddings.model_params(encoder, project),
+            **_words(config),
         },
         libraries=embeddings.MODEL_LIBRARIES,
         checks=_checks(config.routing),
@@ -58,6 +59,14 @@ def _stage(experiment: Experiment, config: Configuration, project: Project) -> S
             "encoder": experiment.encoder_key(encoder.name),
         },
     )
+
+
+def _words(config: Configuration) -> dict[str, dict[str, str]]:
+    """How BM25 matches words in cards, with what decides them; nothing where all is default."""
+    if not config.bm25_set:
+        return {}
+    found = words.versions(config.tokenizer, config.stemming)
+    return {"settings": config.bm25_set, "words": found}
 
 
 def _compute(corpus: str, config: Configuration, encoder: Encoder, reader: Reader) -> Outcome:
@@ -81,6 +90,7 @@ def _compute(corpus: str, config: Configuration, encoder: Encoder, reader: Reade
         doc_ids=doc_ids,
         alpha=config.routing_alpha,
         keep=config.routing,
+        **config.bm25_set,
     )
     table = routing.routed_documents(found, queries, doc_ids, corpus=corpus, config=config.name)
     facts = {"texts encoded now": of_cards.n_new + of_queries.n_new}

@@ -2,19 +2,21 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Collection, Iterable
 from functools import partial
 
 import pyarrow as pa
 
 from spanbench_pipeline import chunkers, tables, warehouse
-from spanbench_pipeline.assets import embeddings
-from spanbench_pipeline.assets.stage import Check, Outcome, Reader, Stage
+from spanbench_pipeline.assets import candidates, embeddings
+from spanbench_pipeline.assets.stage import Check, Outcome, Reader, Rows, Stage
 from spanbench_pipeline.chunkers import clause
-from spanbench_pipeline.experiment import Experiment
+from spanbench_pipeline.experiment import BM25, Configuration, Experiment
 from spanbench_pipeline.freshness import Key
 from spanbench_pipeline.headers import headers
 from spanbench_pipeline.measures import (
     aggregate,
+    bm25_stats,
     chunk_stats,
     comparisons,
     config_stats,
@@ -22,8 +24,12 @@ from spanbench_pipeline.measures import (
     invariants,
     label_cross,
 )
+from spanbench_pipeline.retrieval.cards import ROUTING_CHARS, cards
+from spanbench_pipeline.retrieval.texts import chunk_texts
+from spanbench_pipeline.words import Tokenizer
 
 _MEASURES = "spanbench_pipeline.measures"
+_RETRIEVAL = "spanbench_pipeline.retrieval"
 
 
 def stages(experiment: Experiment) -> list[Stage]:
@@ -80,10 +86,13 @@ def stages(experiment: Experiment) -> list[Stage]:
         stage(
             "config_stats",
             partial(_config_stats, experiment),
-            [*metrics, *rankings, gold, stats_key],
-            (f"{_MEASURES}.config_stats",),
+            [*metrics, *rankings, gold, stats_key, *_bm25_reads(experiment)],
+            (
+                *(f"{_MEASURES}.{module}" for module in ("config_stats", "bm25_stats")),
+                *(f"{_RETRIEVAL}.{module}" for module in ("cards", "texts")),
+            ),
             configs,
-            (_STATS,),
+            (_STATS, *_BM25),
         ),
         stage(
             "config_pairs",
@@ -207,16 +216,87 @@ def _label_cross(corpus: str, reader: Reader) -> Outcome:
 
 
 def _config_stats(experiment: Experiment, reader: Reader) -> Outcome:
-    return Outcome(
-        config_stats.config_stats(
-            experiment.configurations,
-            reader.all("query_metrics"),
-            reader.table("chunk_stats"),
-            reader.all("rankings"),
-            reader.table("gold_spans"),
-            corpus=experiment.corpus,
-        )
+    found = config_stats.config_stats(
+        experiment.configurations,
+        reader.all("query_metrics"),
+        reader.table("chunk_stats"),
+        reader.all("rankings"),
+        reader.table("gold_spans"),
+        corpus=experiment.corpus,
     )
+    measured = {*found["config"].to_pylist()}
+    read = _Bm25Texts(reader).read
+    stats = {
+        c.name: _bm25_stats(experiment, c, reader, read) for c in _of_bm25(experiment, measured)
+    }
+    of_bm25 = bm25_stats.table(experiment.corpus, stats)
+    warnings = tuple(bm25_stats.warnings(of_bm25))
+    return Outcome(pa.concat_tables([found, of_bm25]), warnings=warnings)
+
+
+def _of_bm25(experiment: Experiment, names: Collection[str] | None = None) -> list[Configuration]:
+    """The configurations that use BM25, of those in ``names`` where given."""
+    users = [c for c in experiment.configurations if c.uses_bm25]
+    return [c for c in users if names is None or c.name in names]
+
+
+def _bm25_reads(experiment: Experiment) -> list[Key]:
+    """What the stats of BM25 are counted from, beside what all configurations' are."""
+    found: list[Key] = []
+    for config in _of_bm25(experiment):
+        found += [(experiment.corpus, "documents"), (experiment.corpus, "queries")]
+        if (lists := _bm25_list(experiment, config)) is not None:
+            found += [lists, (experiment.corpus, "chunks", config.chunker)]
+    return list(dict.fromkeys(found))
+
+
+def _bm25_list(experiment: Experiment, config: Configuration) -> Key | None:
+    """Where the lists of a configuration's BM25 channel are; None where it only routes."""
+    keyed = candidates.keyed(experiment, config)
+    return next((key for source, key in keyed if source.channel == BM25), None)
+
+
+class _Bm25Texts:
+    """Tokenizes texts of a corpus, each kind once for each way to find words."""
+
+    def __init__(self, reader: Reader) -> None:
+        self._reader = reader
+        self._read: dict[tuple[str, str, str | None], bm25_stats.Read] = {}
+
+    def read(self, what: str, config: Configuration) -> bm25_stats.Read:
+        """What the configuration's tokenizer finds in queries, cards or a chunker's chunks."""
+        key = (what, config.tokenizer, config.stemming)
+        if key not in self._read:
+            tokens = Tokenizer(config.tokenizer, config.stemming)
+            self._read[key] = bm25_stats.read(self._texts(what), tokens)
+        return self._read[key]
+
+    def _texts(self, what: str) -> Iterable[str]:
+        if what == "queries":
+            texts: list[str] = self._reader.table("queries")["query"].to_pylist()
+            return texts
+        documents = self._reader.table("documents")
+        if what == "cards":
+            return cards(documents, ROUTING_CHARS).values()
+        return chunk_texts(documents, self._reader.table("chunks", what))
+
+
+def _bm25_stats(
+    experiment: Experiment,
+    config: Configuration,
+    reader: Reader,
+    read: Callable[[str, Configuration], bm25_stats.Read],
+) -> bm25_stats.Stats:
+    """The stats of one configuration's BM25: of its chunks, its cards, and its queries."""
+    found = bm25_stats.of_queries(read("queries", config))
+    if (lists := _bm25_list(experiment, config)) is not None:
+        of_chunks = read(config.chunker, config)
+        found |= bm25_stats.of_texts(bm25_stats.CHUNKS, of_chunks, config.bm25)
+        found |= bm25_stats.of_lists(reader.stored(lists).table)
+    if config.routing:
+        of_cards = read("cards", config)
+        found |= bm25_stats.of_texts(bm25_stats.CARDS, of_cards, config.bm25)
+    return found
 
 
 def _config_pairs(experiment: Experiment, reader: Reader) -> Outcome:
@@ -229,6 +309,14 @@ def _config_pairs(experiment: Experiment, reader: Reader) -> Outcome:
             corpus=experiment.corpus,
         )
     )
+
+
+def _unsound_stats(stats: pa.Table) -> Rows:
+    """Shares outside [0, 1] and negative counts; an average idf is neither."""
+    names = stats["stat"].to_pylist()
+    counts = [name for name in names if bm25_stats.is_one(name, bm25_stats.COUNTS)]
+    plain = [not bm25_stats.is_one(name, [bm25_stats.AVERAGE_IDF]) for name in names]
+    return consistency.out_of_unit(stats.filter(pa.array(plain)), "failing_queries", *counts)
 
 
 _AGGREGATES = Check(
@@ -260,7 +348,31 @@ _BY_TYPE = Check(
 _STATS = Check(
     "shares_in_range",
     "Every share lies in [0, 1], and no count is negative.",
-    lambda reader: consistency.out_of_unit(reader.own(), "failing_queries"),
+    lambda reader: _unsound_stats(reader.own()),
+)
+_BM25 = (
+    Check(
+        "bm25_weighs_for_what_is_asked",
+        "The average word weighs more than nothing for BM25 (its average idf is not negative). "
+        "Where it weighs less, a chunk that holds what is asked for ranks below one that does not: "
+        'bm25 = "lucene" has no such words.',
+        lambda reader: bm25_stats.backward(reader.own()),
+        blocking=False,
+    ),
+    Check(
+        "bm25_tells_chunks_apart",
+        "In no query's BM25 list do the first two chunks have one score: the first place would go "
+        "by chunk order alone.",
+        lambda reader: bm25_stats.by_order(reader.own()),
+        blocking=False,
+    ),
+    Check(
+        "bm25_reads_the_letters",
+        f"At most {bm25_stats.MOST_OUTSIDE:.0%} of the letters and digits, of texts and of "
+        'queries, are in no word of BM25; tokenizer = "unicode" reads all scripts.',
+        lambda reader: bm25_stats.unread(reader.own()),
+        blocking=False,
+    ),
 )
 _PAIRS = Check(
     "comparisons_follow_from_queries",

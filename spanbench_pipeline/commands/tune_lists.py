@@ -7,7 +7,7 @@ search within routed documents are made here, by the functions that the pipeline
 from __future__ import annotations
 
 import importlib
-from collections.abc import Callable, Hashable, Sequence
+from collections.abc import Callable, Hashable, Mapping, Sequence
 from dataclasses import replace
 from typing import Any, TypeVar
 
@@ -34,15 +34,15 @@ from spanbench_pipeline.retrieval.scope import Scope, ScopedRows, scopes
 from spanbench_pipeline.retrieval.texts import chunk_texts
 
 T = TypeVar("T")
-Route = tuple[str, int, float]
-"""(encoder, how many documents are kept, routing alpha)"""
+Route = tuple[str, int, float, tuple[tuple[str, str], ...]]
+"""(encoder, how many documents are kept, routing alpha, settings of BM25 not at their default)"""
 
 
 def route_of(config: Configuration) -> Route | None:
     """How a configuration chooses documents; None where it searches all."""
     if not config.routing:
         return None
-    return config.encoder or "", config.routing, config.routing_alpha
+    return config.encoder or "", config.routing, config.routing_alpha, (*config.bm25_set.items(),)
 
 
 def sources_of(config: Configuration) -> list[Source]:
@@ -81,10 +81,13 @@ class Corpus:
 
     def routed(self, route: Route) -> pa.Table:
         """The table ``routed_documents`` of a way to choose documents; config is left empty."""
-        encoder, keep, alpha = route
+        encoder, keep, alpha, settings = route
         # A shorter list is the beginning of a longer one: documents are ranked once an alpha.
         most = max(keep, *(int(n) for n in tuning.GRID["routing"]))
-        found = self._once(("route", encoder, alpha), lambda: self._ranked(encoder, alpha, most))
+        found = self._once(
+            ("route", encoder, alpha, settings),
+            lambda: self._ranked(encoder, alpha, most, dict(settings)),
+        )
         return found.filter(pc.less_equal(found["rank"], keep))
 
     def routing_recall(self, route: Route) -> dict[str, float | None]:
@@ -164,10 +167,16 @@ class Corpus:
         allowed: list[Ints | None] = [rows_in(scope) for scope in scoped]
         texts = chunk_texts(self.documents, chunks)
         asked = pa.concat_tables([self.queries] * times)
-        lists: Lists = module.retrieve(texts, asked, allowed, self.experiment.depth)[0]
+        depth, settings = self.experiment.depth, dict(source.settings)
+        try:
+            lists: Lists = module.retrieve(texts, asked, allowed, depth, **settings)[0]
+        except NotMeasured as why:
+            raise InputError(f"tune: {why}") from why
         return lists
 
-    def _ranked(self, encoder: str, alpha: float, keep: int) -> pa.Table:
+    def _ranked(
+        self, encoder: str, alpha: float, keep: int, settings: Mapping[str, str]
+    ) -> pa.Table:
         card_of = cards(self.documents, ROUTING_CHARS)
         doc_ids = list(card_of)
         found = routing.route(
@@ -178,6 +187,7 @@ class Corpus:
             doc_ids=doc_ids,
             alpha=alpha,
             keep=keep,
+            **settings,
         )
         return routing.routed_documents(
             found, self.queries, doc_ids, corpus=self.experiment.corpus, config=""

@@ -14,12 +14,14 @@ from spanbench_pipeline.corpora import files, manifest, source_table, strict_jso
 from spanbench_pipeline.corpora.directory import MAX_BYTES, MAX_DOCUMENTS, DirectorySource
 from spanbench_pipeline.errors import InputError
 from spanbench_pipeline.evalset import Document
-from spanbench_pipeline.experiment import SLUG, Experiment, slug
+from spanbench_pipeline.experiment import BM25, DENSE, RETRIEVERS, SLUG, Experiment, slug
 from spanbench_pipeline.project import Project
 
 MODEL = "sample"
 """The project's experiment whose chunkers, models and configurations an own corpus gets."""
 DEPTH = 30
+MATCHING = {"bm25": "lucene", "tokenizer": "unicode"}
+"""How BM25 matches words in an own corpus: it may be small, and in any language."""
 MAX_NAME = 100
 HEAD = "# Registered by spanbench adapt; registering the corpus again changes [source] alone.\n"
 HEAD_ONCE = "# Registered by spanbench adapt; registering the corpus again replaces this file.\n"
@@ -153,8 +155,15 @@ def _experiment(
     for section in ("chunkers", "encoders", "rerankers"):
         for key, settings in model.get(section, {}).items():
             blocks.append(_block(f"[{section}.{_key(key)}]", settings))
-    blocks += [_block("[[configurations]]", configuration) for configuration in kept]
+    blocks += [_block("[[configurations]]", _matching(configuration)) for configuration in kept]
     return (HEAD + "\n".join(blocks)).encode("utf-8")
+
+
+def _matching(configuration: Mapping[str, Any]) -> dict[str, Any]:
+    """The configuration, with ``MATCHING`` where it uses BM25."""
+    channels = RETRIEVERS[configuration.get("retriever", DENSE)]
+    used = BM25 in channels or configuration.get("routing")
+    return {**configuration, **(MATCHING if used else {})}
 
 
 def _block(header: str, settings: Mapping[str, Any]) -> str:

@@ -10,11 +10,12 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
-from spanbench_pipeline import tables
+from spanbench_pipeline import tables, words
 from spanbench_pipeline.experiment import (
     ChunkerSettings,
     Configuration,
     Experiment,
+    bm25_text,
     fusion_text,
 )
 
@@ -92,9 +93,15 @@ def fingerprints(
         }
         for name, table in chunks.items()
     }
+    unspaced = any(
+        words.unspaced(text)
+        for column in (*(documents[c] for c in ("doc_id", "title", "text")), queries["query"])
+        for text in column.to_pylist()
+    )
     found: list[tuple[str | None, Mapping[str, Any]]] = [(None, whole)]
     for config in experiment.configurations:
         prints = {**cut[config.chunker], **_levers(experiment, config, models)}
+        prints |= _matching(config, unspaced)
         if config.uses_dense and config.chunker in carded:
             prints["embedded"] = "card and text"
         found.append((config.name, prints | _hashes(whole, prints)))
@@ -168,6 +175,19 @@ def _levers(
         found["reranker"] = f"{config.reranker}, at most {limit} word pieces"
         found["reranker_weights"] = models[config.reranker]
     return found
+
+
+def _matching(config: Configuration, unspaced: bool) -> dict[str, str]:
+    """How BM25 matches words, and by whose rules; nothing where all is default or not used.
+
+    What segments scripts without spaces decides nothing where no text is in one (``unspaced``).
+    """
+    if not config.uses_bm25 or not config.bm25_set:
+        return {}
+    found = {"bm25": bm25_text(config) or ""}
+    versions = words.versions(config.tokenizer, config.stemming)
+    kept = {name: v for name, v in versions.items() if name != "segmentation" or unspaced}
+    return found | {f"bm25_{name}": version for name, version in kept.items()}
 
 
 def by_config(table: pa.Table) -> dict[str | None, Prints]:

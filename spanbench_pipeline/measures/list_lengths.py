@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Collection, Iterable, Mapping
+from collections.abc import Callable, Collection, Iterable, Mapping
 from typing import Any
 
 import numpy as np
@@ -36,13 +36,15 @@ def wrong_lengths(
     doc_scope: bool,
     metadata_filters: bool,
     routed: pa.Table | None = None,
+    tokens: Callable[[str], Iterable[str]] | None = None,
 ) -> Rows:
     """Queries whose list is shorter or longer than what is in their scope allows.
 
     ``channel`` is one of ``KNOWN``; ``vectors`` are the ids of the chunks that have one. A dense
     list holds each chunk in scope with a vector, a BM25 list each that holds a word of the query,
     both cut at ``depth``. A query without a letter or digit may have no dense list. ``routed``
-    are the ``routed_documents`` of a list with routing, None without.
+    are the ``routed_documents`` of a list with routing, None without. ``tokens`` finds the words;
+    without it they are those of ``ascii``, found here.
     """
     found = Counter(candidates["query_id"].to_pylist())
     doc_ids = documents["doc_id"].to_pylist()
@@ -52,7 +54,7 @@ def wrong_lengths(
         with_vector = np.array([c in vectors for c in chunks["chunk_id"].to_pylist()], dtype=bool)
         findable = {query["query_id"]: with_vector for query in asked}
     else:
-        findable = _holding(asked, documents, chunks)
+        findable = _holding(asked, documents, chunks, tokens or _words)
     inside = admitted(
         asked,
         documents,
@@ -73,17 +75,20 @@ def wrong_lengths(
 
 
 def _holding(
-    asked: Iterable[Mapping[str, Any]], documents: pa.Table, chunks: pa.Table
+    asked: Iterable[Mapping[str, Any]],
+    documents: pa.Table,
+    chunks: pa.Table,
+    tokens: Callable[[str], Iterable[str]],
 ) -> dict[str, Bools]:
     """Query -> whether each chunk holds one of its words, shape (n_chunks,)."""
-    words = {query["query_id"]: _words(query["query"]) for query in asked}
+    words = {query["query_id"]: set(tokens(query["query"])) for query in asked}
     wanted = set().union(*words.values())
     places: dict[str, list[int]] = {word: [] for word in wanted}
     pairs = zip(documents["doc_id"].to_pylist(), documents["text"].to_pylist(), strict=True)
     texts = dict(pairs)
     columns = (chunks[c].to_pylist() for c in ("doc_id", "start_char", "end_char"))
     for number, (doc_id, start, end) in enumerate(zip(*columns, strict=True)):
-        for word in wanted & _words(texts[doc_id][start:end]):
+        for word in wanted.intersection(tokens(texts[doc_id][start:end])):
             places[word].append(number)
     found = {}
     for query_id, of_query in words.items():

@@ -34,6 +34,7 @@ def developer(experiment: Experiment, inputs: ReportInputs) -> Report:
         *figures.chunkers(experiment, inputs),
         *causes.levers(experiment, inputs),
         *causes.hybrid(experiment, inputs),
+        *causes.matching(experiment, inputs),
         *causes.documents(experiment, inputs),
         *causes.failures(experiment, inputs),
         *forensics.forensic(experiment, inputs),

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
-from spanbench_pipeline.experiment import Experiment
+from spanbench_pipeline.experiment import Experiment, bm25_text
+from spanbench_pipeline.measures.bm25_stats import AVERAGE_IDF, CARDS, CHUNKS
 from spanbench_pipeline.measures.comparisons import filter_pairs
 from spanbench_pipeline.measures.failure_labels import EVERY_LABEL as LEVER_OF_LABEL
 from spanbench_pipeline.reports.blocks import (
@@ -31,6 +32,15 @@ from spanbench_pipeline.reports.parts import (
 )
 
 Blocks = list[Block]
+_MATCHING: tuple[Callable[[str], str], ...] = (
+    lambda prefix: prefix + AVERAGE_IDF,
+    lambda prefix: f"{prefix}texts_without_token",
+    lambda prefix: f"{prefix}letters_outside",
+    lambda _: f"{CHUNKS}queries_without_token",
+    lambda _: f"{CHUNKS}query_letters_outside",
+    lambda prefix: f"{prefix}first_by_order",
+)
+"""The stats of a row of :func:`matching`, by what its names begin with."""
 
 
 def levers(experiment: Experiment, inputs: ReportInputs) -> Blocks:
@@ -84,6 +94,40 @@ def hybrid(experiment: Experiment, inputs: ReportInputs) -> Blocks:
     table: Block = Table(columns, rows, "Fixed: grounded with hybrid and not with dense.")
     none = "No two measured configurations differ in dense or hybrid retrieval alone."
     return [Heading("Hybrid against dense"), table if rows else paragraph(none)]
+
+
+def matching(experiment: Experiment, inputs: ReportInputs) -> Blocks:
+    """How BM25 matches words, and what it cannot tell apart or does not read; [] without BM25."""
+    stats = indexed(inputs.config_stats.to_pylist(), "config", "stat")
+    users = [c for c in experiment.configurations if c.uses_bm25]
+    if not any((c.name, "bm25_queries_without_token") in stats for c in users):
+        return []
+    rows = tuple(
+        (c.name, searched, bm25_text(c), *(stats.get((c.name, stat(prefix))) for stat in _MATCHING))
+        for c in users
+        for searched, prefix in (("chunks", CHUNKS), ("document cards", CARDS))
+        if (c.name, f"{prefix}{AVERAGE_IDF}") in stats
+    )
+    columns = (
+        Column("configuration"),
+        Column("BM25 over"),
+        Column("rule and words"),
+        Column("average idf", "signed"),
+        Column("without a word", "count"),
+        Column("letters in no word", "percent"),
+        Column("queries without a word", "count"),
+        Column("queries' letters in no word", "percent"),
+        Column("first place by chunk order", "count"),
+    )
+    return [
+        Heading("What BM25 reads"),
+        Table(columns, rows, ""),
+        paragraph(
+            "Average idf: what a word weighs on average; below zero, what holds the words asked "
+            "for ranks lower for it. Letters in no word, digits included, decide nothing. First "
+            "place by chunk order: queries whose first two chunks in the BM25 list have one score."
+        ),
+    ]
 
 
 def documents(experiment: Experiment, inputs: ReportInputs) -> Blocks:

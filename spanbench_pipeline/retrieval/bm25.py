@@ -1,4 +1,11 @@
-"""Okapi BM25 with rank-bm25's definition: the scores of ``BM25Okapi``, bit for bit.
+"""BM25 by one of two rules.
+
+- ``okapi``: rank-bm25's definition, the scores of its ``BM25Okapi``, bit for bit. A token in more
+  than half of the chunks has a negative inverse document frequency, in whose place a quarter of the
+  average stands. Where that average is negative, which few or repetitive chunks make it, a chunk
+  that holds what is asked for is ranked below one that does not.
+- ``lucene``: the definition of Lucene, and of bm25s under that name. No token ever weighs less than
+  nothing.
 
 rank-bm25 visits every chunk for every token. Here each token knows the chunks that hold it and what
 it adds to their scores, so that a query touches only those; additions happen in the same order.
@@ -7,24 +14,22 @@ it adds to their scores, so that a query touches only those; additions happen in
 from __future__ import annotations
 
 import math
-import re
 from array import array
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
 from spanbench_pipeline.retrieval.lists import Floats, Ints, Lists, best, collect
+from spanbench_pipeline.words import Tokenizer
 
 K1, B, EPSILON = 1.5, 0.75, 0.25
-_TOKEN = re.compile("[a-z0-9]+")
 
-
-def tokens(text: str) -> list[str]:
-    """Runs of ``[a-z0-9]`` of the lower-cased text, in order; no stemming, no stop words."""
-    return _TOKEN.findall(text.lower())
+tokens = Tokenizer()
+"""The tokens of the published figures: ``ascii``, not stemmed; no stop words."""
 
 
 @dataclass(frozen=True)
@@ -33,6 +38,7 @@ class Index:
 
     Token number t, as ``vocabulary`` numbers them, is held by the chunks
     ``rows[starts[t]:starts[t + 1]]`` and adds ``weights[...]`` to them each time it is asked for.
+    ``tokens`` found them, and finds those of a query.
     """
 
     n_chunks: int
@@ -40,6 +46,7 @@ class Index:
     starts: Ints
     rows: Ints
     weights: Floats
+    tokens: Callable[[str], list[str]] = tokens
 
     def postings(self, token: str) -> slice:
         """Where a token's rows and weights lie; empty for a token that no chunk holds."""
@@ -65,40 +72,53 @@ class Index:
         return found
 
 
-def build(texts: Iterable[str]) -> Index:
-    """The index over all chunks of a corpus, their texts given in chunk order."""
+def build(
+    texts: Iterable[str], bm25: str = "okapi", tokenizer: str = "ascii", stemming: str | None = None
+) -> Index:
+    """The index over all chunks of a corpus, their texts given in chunk order.
+
+    ``bm25`` is the rule, one of ``RULES``; the others are the settings of a ``Tokenizer``.
+    """
+    found = Tokenizer(tokenizer, stemming)
     vocabulary: dict[str, int] = {}
     stream, lengths = array("q"), array("q")
     for text in texts:
-        words = tokens(text)
+        words = found(text)
         # A number is given at a token's first occurrence, so numbers are in rank-bm25's order.
         stream.extend([vocabulary.setdefault(word, len(vocabulary)) for word in words])
         lengths.append(len(words))
     n, length = len(lengths), np.array(lengths, dtype=np.int64)
     if not vocabulary:
-        return Index(n, {}, np.zeros(1, np.int64), np.empty(0, np.int64), np.empty(0))
+        return Index(n, {}, np.zeros(1, np.int64), np.empty(0, np.int64), np.empty(0), found)
     keys = np.array(stream, dtype=np.int64) * n + np.repeat(np.arange(n), length)
     held, frequency = np.unique(keys, return_counts=True)
     token, row = np.divmod(held, n)
     holders = np.bincount(token, minlength=len(vocabulary))
-    weights = _idf(n, holders)[token] * _saturation(frequency, row, length)
-    return Index(n, vocabulary, np.append(0, np.cumsum(holders)), row, weights)
+    idf, factor = RULES[bm25]
+    weights = idf(n, holders)[token] * _saturation(frequency, row, length, factor)
+    return Index(n, vocabulary, np.append(0, np.cumsum(holders)), row, weights, found)
 
 
 def retrieve(
-    texts: Sequence[str], queries: pa.Table, allowed: Sequence[Ints | None], depth: int
+    texts: Sequence[str],
+    queries: pa.Table,
+    allowed: Sequence[Ints | None],
+    depth: int,
+    **settings: Any,
 ) -> tuple[Lists, list[str]]:
     """The list of each row of a ``queries`` table, as :func:`search`, with warnings.
 
-    A query without any token has an empty list, and a warning names it.
+    ``settings`` are those of :func:`build`. A query without any token has an empty list, and a
+    warning names it. Raises NotMeasured where a text has to be segmented and nothing here can.
     """
     asked = queries["query"].to_pylist()
+    index = build(texts, **settings)
     warnings = [
         f"query {query_id} has no BM25 token: its BM25 list is empty"
         for query_id, text in zip(queries["query_id"].to_pylist(), asked, strict=True)
-        if not tokens(text)
+        if not index.tokens(text)
     ]
-    return search(build(texts), asked, allowed, depth), warnings
+    return search(index, asked, allowed, depth), warnings
 
 
 def search(
@@ -112,7 +132,7 @@ def search(
     """
     same: dict[tuple[str, ...], list[int]] = {}
     for number, text in enumerate(queries):
-        same.setdefault(tuple(tokens(text)), []).append(number)
+        same.setdefault(tuple(index.tokens(text)), []).append(number)
     found: list[tuple[int, Ints, Floats]] = []
     for words, numbers in same.items():
         scores, holding = index.scores(words), index.holding(words)
@@ -123,7 +143,7 @@ def search(
     return collect(found)
 
 
-def _idf(n_chunks: int, holders: Ints) -> Floats:
+def _okapi(n_chunks: int, holders: Ints) -> Floats:
     """Each token's inverse document frequency; a negative one becomes EPSILON x the average."""
     # math.log and a running sum, because np.log and np.sum may differ in the last bit.
     idf = np.array([math.log(n_chunks - f + 0.5) - math.log(f + 0.5) for f in holders.tolist()])
@@ -131,9 +151,22 @@ def _idf(n_chunks: int, holders: Ints) -> Floats:
     return np.where(idf < 0, EPSILON * average, idf)
 
 
-def _saturation(frequency: Ints, row: Ints, length: Ints) -> Floats:
+def _lucene(n_chunks: int, holders: Ints) -> Floats:
+    """Each token's inverse document frequency; never negative."""
+    return np.array([math.log1p((n_chunks - f + 0.5) / (f + 0.5)) for f in holders.tolist()])
+
+
+RULES: dict[str, tuple[Callable[[int, Ints], Floats], float]] = {
+    "okapi": (_okapi, K1 + 1),
+    "lucene": (_lucene, 1),
+}
+"""Each rule's inverse document frequency, and the factor of how much a token counts; the factor
+changes no order."""
+
+
+def _saturation(frequency: Ints, row: Ints, length: Ints, factor: float) -> Floats:
     """How much a token counts that occurs ``frequency`` times in the chunk at ``row``."""
     average = int(length.sum()) / len(length)
     norm = K1 * (1 - B + B * length / average)
-    saturation: Floats = frequency * (K1 + 1) / (frequency + norm[row])
+    saturation: Floats = frequency * factor / (frequency + norm[row])
     return saturation

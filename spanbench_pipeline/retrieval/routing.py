@@ -8,6 +8,7 @@ text says where it belongs.
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import Any
 
 import numpy as np
 import pyarrow as pa
@@ -30,15 +31,20 @@ def route(
     doc_ids: Sequence[str],
     alpha: float,
     keep: int,
+    **settings: Any,
 ) -> Lists:
     """The ``keep`` best documents of each query; a row is a place in ``cards`` and ``doc_ids``.
 
     Every document with a vector is a candidate of the dense channel, every one whose card holds a
     token of the query one of BM25's; score = alpha * BM25 + (1 - alpha) * cosine, each min-max
     scaled over them, see :func:`convex.fuse`. Ties by best single rank, then doc_id. A query with
-    neither a word piece nor a token keeps no document.
+    neither a word piece nor a token keeps no document. ``settings`` are those of ``bm25.build``.
     """
-    index, ids, everything = bm25.build(cards), pa.array(doc_ids, pa.string()), len(cards)
+    index, ids, everything = (
+        bm25.build(cards, **settings),
+        pa.array(doc_ids, pa.string()),
+        len(cards),
+    )
     found: list[Lists] = []
     for start in range(0, len(asked), BLOCK):
         part = slice(start, start + BLOCK)

@@ -7,6 +7,8 @@ chunk and card, min-max scaled and added up in plain Python.
 from __future__ import annotations
 
 import json
+import math
+from collections import Counter
 from collections.abc import Iterable, Mapping
 from typing import Any
 
@@ -20,6 +22,7 @@ from spanbench_pipeline import experiment as experiments
 from spanbench_pipeline.assets.run import Result
 from spanbench_pipeline.project import Project
 from spanbench_pipeline.retrieval import bm25, cards
+from spanbench_pipeline.words import Tokenizer
 from spanbench_pipeline_tests import tiny_models
 from spanbench_pipeline_tests.end_to_end.conftest import edit, names, run
 
@@ -60,6 +63,10 @@ CONFIGURATIONS: dict[str, dict[str, Any]] = {
     "recursive + cc half": {"retriever": "hybrid", "fusion": "cc", "alpha": 0.5},
     "recursive + cc + routing": {"retriever": "hybrid", "fusion": "cc", "routing": 2},
     "recursive + bm25 + routing": {"retriever": "bm25", "routing": 2, "routing_alpha": 0.9},
+    "recursive + lucene + routing": {
+        **{"retriever": "bm25", "routing_alpha": 0.9, "routing": 2, "bm25": "lucene"},
+        **{"tokenizer": "unicode", "stemming": "english"},
+    },
     "recursive + dense + routing, scoped": {"retriever": "dense", "routing": 2, "doc_scope": True},
     "section + cc": {"chunker": "section", "retriever": "hybrid", "fusion": "cc"},
     "sentences + cc": {"chunker": "sentences", "retriever": "hybrid", "fusion": "cc"},
@@ -253,6 +260,45 @@ def test_routed_as_stated(project: Project, hand: Hand) -> None:
     }
 
 
+def test_words_are_matched_as_stated(project: Project, hand: Hand) -> None:
+    config = "recursive + lucene + routing"
+    texts = chunk_texts(project, "recursive")
+    of_document = {d: f"{d}\n{' '.join(DOCUMENTS[d].split())}" for d in sorted(DOCUMENTS)}
+    for query_id, query, _, _ in QUERIES:
+        near = top(hand.dense(of_document, query), [*of_document], len(of_document))
+        worded = top(lucene(of_document, query), [*of_document], len(of_document))
+        same(kept(project, config, query_id), combined(near, worded, 0.9)[:2])
+        documents = dict(kept(project, config, query_id))
+        inside = [c for c in texts if c.rpartition(":recursive:")[0] in documents]
+        expected = top(lucene(texts, query), inside, DEPTH)
+        same(ranked(project, config, query_id), [*expected.items()])
+    pairs = {(r["lever"], r["from_config"], r["to_config"]) for r in table(project, "config_pairs")}
+    assert ("lexical matching", "recursive + bm25 + routing", config) in pairs
+    stats = {(r["config"], r["stat"]): r["value"] for r in table(project, "config_stats")}
+    assert stats[config, "bm25_queries_without_token"] == 1
+    assert stats[config, "routing_bm25_average_idf"] > 0
+    assert stats[config, "bm25_letters_outside"] == 0
+    assert ("recursive + dense + routing, scoped", "bm25_average_idf") not in stats
+    report = (project.reports / "own" / "developer.md").read_text(encoding="utf-8")
+    assert "lucene, unicode words, english stems" in report
+
+
+def lucene(texts: Mapping[str, str], query: str) -> dict[str, float]:
+    """Scores by Lucene's formula, of the texts that hold a word of the query."""
+    tokens = Tokenizer("unicode", "english")
+    held = {key: Counter(tokens(text)) for key, text in texts.items()}
+    average = sum(n.total() for n in held.values()) / len(held)
+    scores: dict[str, float] = {}
+    for word in tokens(query):
+        holders = sum(word in n for n in held.values())
+        idf = math.log(1 + (len(held) - holders + 0.5) / (holders + 0.5))
+        for key, n in held.items():
+            if n[word]:
+                norm = 1.5 * (0.25 + 0.75 * n.total() / average)
+                scores[key] = scores.get(key, 0) + idf * n[word] / (n[word] + norm)
+    return scores
+
+
 def test_cards_are_embedded_and_nothing_else(project: Project, hand: Hand) -> None:
     texts = chunk_texts(project, "summary_augmented")
     bare = chunk_texts(project, "recursive")
@@ -304,7 +350,8 @@ def test_routing_recall_is_measured(project: Project) -> None:
 def test_a_lever_runs_what_it_decides_and_no_more(project: Project):
     edit(project, "own", "alpha = 0.5", "alpha = 0.7")
     assert of_retrieval(run(project, "own")) == {"own/rankings/recursive_cc_half"}
-    edit(project, "own", "routing_alpha = 0.9", "routing_alpha = 0.0")
+    of_one = "routing = 2\nrouting_alpha = 0.9"
+    edit(project, "own", of_one, of_one.replace("0.9", "0.0"))
     routed = {f"own/{stage}/recursive_bm25_routing" for stage in ("routing", "rankings")}
     assert of_retrieval(run(project, "own")) == routed
 

@@ -311,7 +311,7 @@ def test_a_list_made_here_is_the_one_that_the_pipeline_stored(project: Project):
         for name in ("query", "rank", "row", "score"):
             np.testing.assert_array_equal(getattr(made, name), getattr(stored, name))
         # Several routes at once are each the one alone.
-        routes: tuple[Route | None, ...] = (("tiny", 3, 0.9), None, ("tiny", 5, 0.1))
+        routes: tuple[Route | None, ...] = (("tiny", 3, 0.9, ()), None, ("tiny", 5, 0.1, ()))
         together = corpus.lists(source, routes)
         for route, one in zip(routes, together, strict=True):
             (alone,) = corpus.lists(source, (route,))

@@ -118,6 +118,25 @@ def test_each_configuration_has_what_it_uses():
     assert found["plain"]["chunks"] == found["both"]["chunks"]
 
 
+def test_how_words_are_matched_is_told_where_it_is_not_the_default():
+    plain, both = EXPERIMENT.configurations
+    usual = by_config(made())
+    lucene = replace(plain, bm25="lucene", tokenizer="unicode", stemming="czech")
+    idle = replace(both, retriever="dense", tokenizer="unicode")
+    other = replace(EXPERIMENT, configurations=(lucene, idle))
+    found = by_config(made(other))
+    assert found["plain"]["bm25"] == "lucene, unicode words, czech stems"
+    added = {"bm25", "bm25_unicode", "bm25_snowballstemmer"}
+    assert found["plain"].keys() == usual["plain"].keys() | added
+    assert found["plain"]["ranking_fingerprint"] != usual["plain"]["ranking_fingerprint"]
+    assert found["plain"]["index_fingerprint"] == usual["plain"]["index_fingerprint"]
+    assert not added & found["both"].keys()
+    # What segments decides where there is something to segment: in a text, a title, a query.
+    for rows in ({"queries": {"query": "期限"}}, {"documents": {"title": "สัญญา"}}):
+        assert "bm25_segmentation" in by_config(made(other, **rows))["plain"]
+        assert "bm25_segmentation" not in by_config(made(**rows))["plain"]
+
+
 def test_fusion_routing_and_cards_are_told_apart():
     plain, both = EXPERIMENT.configurations
     other = (

@@ -16,6 +16,7 @@ from spanbench_pipeline.retrieval import bm25, dense, fusion, ranking
 from spanbench_pipeline.retrieval.exact import ExactEngine
 from spanbench_pipeline.retrieval.scope import ScopedRows, scopes
 from spanbench_pipeline.retrieval.texts import chunk_texts
+from spanbench_pipeline.words import Tokenizer
 from spanbench_pipeline_tests.retrieval import builders
 
 # Five chunks. The first query is about A, the second about nothing, the third wants 2020, the
@@ -33,6 +34,7 @@ QUERIES = builders.queries(
     ]
 )
 ALL = CHUNKS["chunk_id"].to_pylist()
+RUSSIAN = Tokenizer("unicode", "russian")
 
 
 def listed(*lengths: int) -> pa.Table:
@@ -58,6 +60,16 @@ def test_bm25_lists_hold_what_has_a_word_of_the_query_in_scope() -> None:
     ]
     assert wrong([1, 2, 0, 0], "bm25", depth=2) == []
     assert wrong([2, 3, 1, 0], "bm25", doc_scope=False, metadata_filters=False) == []
+
+
+def test_words_are_those_of_the_tokenizer() -> None:
+    documents, chunks = builders.lines({"A": ["Срок", "срока", "x"]})
+    queries = builders.queries([("СРОК", "A", {})])
+    settings = {"channel": "bm25", "vectors": [], "depth": 4, "doc_scope": True}
+    for tokens, length in ((None, 0), (Tokenizer("unicode"), 1), (RUSSIAN, 2)):
+        named = settings | {"metadata_filters": True, "tokens": tokens}
+        assert wrong_lengths(listed(length), queries, documents, chunks, **named) == []
+        assert wrong_lengths(listed(length + 1), queries, documents, chunks, **named)
 
 
 def test_dense_lists_hold_every_chunk_with_a_vector_in_scope() -> None:

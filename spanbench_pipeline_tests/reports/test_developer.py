@@ -4,9 +4,11 @@ from __future__ import annotations
 
 from dataclasses import replace
 
+import pyarrow as pa
 import pytest
 
 from spanbench_pipeline import tables
+from spanbench_pipeline.measures import bm25_stats
 from spanbench_pipeline.measures.fingerprints import by_config
 from spanbench_pipeline.reports import html, markdown
 from spanbench_pipeline.reports.blocks import Heading, Report, Table
@@ -212,6 +214,23 @@ def test_means_over_fewer_queries_are_said() -> None:
     changed = replace(given, config_metrics=tables.from_rows("config_metrics", rows))
     assert table(developer(tiny.EXPERIMENT, changed), "configuration", "metric") == [
         ["halves", "recall@10", "2"]
+    ]
+
+
+def test_what_bm25_does_not_read_is_said() -> None:
+    given = tiny.inputs()
+    stats = {
+        "bm25_average_idf": -0.25,
+        "bm25_texts_without_token": 2.0,
+        "bm25_letters_outside": 0.125,
+        "bm25_queries_without_token": 1.0,
+        "bm25_query_letters_outside": None,
+        "bm25_first_by_order": 3.0,
+    }
+    added = bm25_stats.table("tiny", {"halves + hybrid": stats})
+    changed = replace(given, config_stats=pa.concat_tables([given.config_stats, added]))
+    assert table(developer(tiny.EXPERIMENT, changed), "configuration", "BM25 over") == [
+        ["halves + hybrid", "chunks", "okapi, ascii words", "-0.250", "2", "12.50 %", "1", "–", "3"]
     ]
 
 

@@ -367,11 +367,13 @@ def test_every_setting_of_a_configuration_is_in_the_levers() -> None:
     defaults = {f.name: f.default for f in dataclasses.fields(Configuration)}
     assert set(stated) == set(defaults) - {"name"}
     words = {"chunker": "required", "reranker": "none", "encoder": "the only one"}
+    words["stemming"] = "none"
     assert {key: row[0].strip("`") for key, row in stated.items()} == {
         key: words.get(key, plain(defaults[key])) for key in stated
     }
     used = {"rrf_k": "fusion_used", "alpha": "fusion_used", "fusion": "fusion_used"}
     used |= {"routing": "routing_used", "routing_alpha": "routing_used"}
+    used |= dict.fromkeys(experiment.BM25_SETTINGS, "bm25_used")
     for key, (_, lever) in stated.items():
         assert used.get(key, key) in experiment.LEVERS[lever], key
 

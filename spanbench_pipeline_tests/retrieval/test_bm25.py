@@ -2,12 +2,17 @@ from __future__ import annotations
 
 import random
 
+import bm25s
 import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from rank_bm25 import BM25Okapi
 
+from spanbench_pipeline import words
+from spanbench_pipeline.errors import NotMeasured
+from spanbench_pipeline.experiment import BM25_RULES
+from spanbench_pipeline.measures import bm25_stats
 from spanbench_pipeline.retrieval import bm25
 from spanbench_pipeline_tests.retrieval import builders
 
@@ -120,3 +125,58 @@ def test_ties_and_the_cut_are_in_chunk_order():
     assert bm25.search(index, ["law"], [None], 4).row.tolist() == [0, 1, 2, 3]
     scoped = bm25.search(index, ["law"], [np.array([3, 4, 5, 6])], 2)
     assert scoped.row.tolist() == [3, 4]
+
+
+REPETITIVE = ["pay pay pay party shall", "party shall pay", "party shall"]
+
+
+def test_on_few_chunks_okapi_ranks_backwards_and_lucene_does_not():
+    # Each word is in two chunks of three or in all: every idf is negative, and so is the average.
+    okapi = bm25.search(bm25.build(REPETITIVE), ["pay"], [None], 5)
+    assert okapi.row.tolist() == [1, 0]
+    lucene = bm25.search(bm25.build(REPETITIVE, "lucene"), ["pay"], [None], 5)
+    assert lucene.row.tolist() == [0, 1]
+    # idf(pay) = ln(1 + 1.5 / 2.5); lengths 5, 3 and 2, on average 10 / 3.
+    norm = [1.5 * (0.25 + 0.75 * n / (10 / 3)) for n in (5, 3)]
+    expected = [np.log(1.6) * 3 / (3 + norm[0]), np.log(1.6) * 1 / (1 + norm[1])]
+    np.testing.assert_allclose(lucene.score, expected, rtol=1e-12)
+    two = ["the buyer shall pay", "the seller may pay"]
+    assert (bm25.build(two).scores(["shall", "pay"]) <= 0).all()
+    assert (bm25.build(two, "lucene").scores(["pay"]) > 0).all()
+
+
+@given(CORPORA, st.lists(WORDS, min_size=1, max_size=4))
+def test_lucene_is_what_bm25s_calls_lucene(corpus, asked):
+    theirs = bm25s.BM25(method="lucene", dtype="float64")
+    theirs.index(corpus, show_progress=False)
+    ours = bm25.build(map(" ".join, corpus), "lucene")
+    known = {word for chunk in corpus for word in chunk}
+    for query in asked:
+        held = [word for word in query if word in known]
+        expected = theirs.get_scores(held) if held else np.zeros(len(corpus))
+        np.testing.assert_allclose(ours.scores(query), expected, rtol=1e-12, atol=1e-12)
+
+
+def test_every_rule_that_can_be_named_is_there():
+    assert [*bm25.RULES] == [*BM25_RULES]
+    assert [*bm25_stats.IDF] == [*BM25_RULES]
+
+
+def test_queries_are_read_as_the_chunks_are():
+    texts = ["Срок действия договора составляет три года.", "Výpovědní lhůta činí tři měsíce."]
+    queries = builders.queries([("срок?", None, {}), ("LHŮTY", None, {}), ("?", None, {})])
+    found, warnings = bm25.retrieve(
+        texts, queries, [None] * 3, 5, bm25="lucene", tokenizer="unicode", stemming="czech"
+    )
+    assert builders.as_rows(found, 3) == [[0], [1], []]
+    assert [warning.split()[1] for warning in warnings] == ["q003"]
+    # As published: no Russian word at all, and of the Czech one its pieces, of which lh is in both.
+    assert builders.as_rows(bm25.retrieve(texts, queries, [None] * 3, 5)[0], 3) == [[], [1], []]
+
+
+def test_what_cannot_be_segmented_is_not_measured(monkeypatch):
+    monkeypatch.setattr(words, "_breaker", lambda: None)
+    queries = builders.queries([("期限", None, {})])
+    with pytest.raises(NotMeasured, match="cjk"):
+        bm25.retrieve(["term"], queries, [None], 5, tokenizer="unicode")
+    assert bm25.retrieve(["term"], queries, [None], 5)[1]

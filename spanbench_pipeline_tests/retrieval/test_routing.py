@@ -2,11 +2,12 @@ from __future__ import annotations
 
 from fractions import Fraction
 
+import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from spanbench_pipeline.retrieval import routing
+from spanbench_pipeline.retrieval import dense, routing
 from spanbench_pipeline_tests.retrieval import builders
 
 CARDS = ["lease of a house", "loan", "supply of goods"]
@@ -105,3 +106,16 @@ def test_the_table():
     rows = [(r["query_id"], r["rank"], r["doc_id"]) for r in table.to_pylist()]
     assert rows == [("q001", 1, "loan"), ("q001", 2, "supply")]
     assert table["score"][0].as_py() == 0.75
+
+
+def test_cards_are_matched_as_the_settings_say():
+    # By okapi a word of both of two cards weighs less than nothing, and no Cyrillic is read.
+    cards = ["срок договора", "срок срок срок"]
+    settings = {"bm25": "lucene", "tokenizer": "unicode"}
+    near = dense.Vectors(np.ones((2, 2), np.float32), np.ones(2, bool))
+    asked = dense.Vectors(np.ones((1, 2), np.float32), np.ones(1, bool))
+    found = [
+        routing.route(cards, near, ["срок"], asked, doc_ids=["a", "b"], alpha=1, keep=1, **given)
+        for given in ({}, settings)
+    ]
+    assert [lists.row.tolist() for lists in found] == [[0], [1]]

@@ -1,0 +1,154 @@
+"""What BM25 can tell apart, and which letters it does not read.
+
+Counted here from texts and lists, on another path than the index's own.
+"""
+
+from __future__ import annotations
+
+import math
+from collections import Counter, defaultdict
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import pyarrow as pa
+
+from spanbench_pipeline import tables
+from spanbench_pipeline.measures.invariants import Rows
+from spanbench_pipeline.words import Tokenizer
+
+AVERAGE_IDF = "average_idf"
+SHARES = ("letters_outside", "query_letters_outside")
+COUNTS = ("texts_without_token", "queries_without_token", "first_by_order")
+CHUNKS, CARDS = "bm25_", "routing_bm25_"
+"""What a stat's name begins with: of the chunks that are searched, of the cards that documents are
+chosen by."""
+MOST_OUTSIDE = 0.01
+"""The share of letters above which a warning says that BM25 does not read them."""
+
+IDF: dict[str, Callable[[int, int], float]] = {
+    "okapi": lambda n, holding: math.log((n - holding + 0.5) / (holding + 0.5)),
+    "lucene": lambda n, holding: math.log(1 + (n - holding + 0.5) / (holding + 0.5)),
+}
+"""Each rule's inverse document frequency of a token that ``holding`` of ``n`` texts hold."""
+
+Stats = dict[str, float | None]
+
+
+@dataclass(frozen=True)
+class Read:
+    """What a tokenizer finds in some texts."""
+
+    n_texts: int
+    n_silent: int
+    """Texts without a token."""
+    letters_outside: float | None
+    """The share of letters and digits that no token holds; None where there are none."""
+    holding: Mapping[str, int]
+    """Token -> how many of the texts hold it."""
+
+    def average_idf(self, rule: str) -> float | None:
+        """The mean over all tokens, as the rule has it before it mends negative ones."""
+        if not self.holding:
+            return None
+        return math.fsum(IDF[rule](self.n_texts, n) for n in self.holding.values()) / len(
+            self.holding
+        )
+
+
+def read(texts: Iterable[str], tokens: Tokenizer) -> Read:
+    """What ``tokens`` finds in ``texts``."""
+    holding: Counter[str] = Counter()
+    n_texts = n_silent = letters = outside = 0
+    for text in texts:
+        found = set(tokens(text))
+        holding.update(found)
+        counted = tokens.letters(text)
+        n_texts, n_silent = n_texts + 1, n_silent + (not found)
+        letters, outside = letters + counted[0], outside + counted[1]
+    return Read(n_texts, n_silent, outside / letters if letters else None, holding)
+
+
+def of_texts(prefix: str, found: Read, rule: str) -> Stats:
+    """The stats of what is indexed: of chunks (``CHUNKS``) or of cards (``CARDS``)."""
+    return {
+        f"{prefix}average_idf": found.average_idf(rule),
+        f"{prefix}texts_without_token": float(found.n_silent),
+        f"{prefix}letters_outside": found.letters_outside,
+    }
+
+
+def of_queries(found: Read) -> Stats:
+    """The stats of what is asked."""
+    return {
+        f"{CHUNKS}queries_without_token": float(found.n_silent),
+        f"{CHUNKS}query_letters_outside": found.letters_outside,
+    }
+
+
+def of_lists(candidates: pa.Table) -> Stats:
+    """The stat of a BM25 channel's lists: in how many the first place goes by chunk order alone.
+
+    Those are the lists whose first two chunks have one score.
+    """
+    first: dict[str, list[float]] = defaultdict(list)
+    for row in candidates.select(["query_id", "rank", "score"]).to_pylist():
+        if row["rank"] <= 2:
+            first[row["query_id"]].append(row["score"])
+    tied = sum(len(scores) == 2 and scores[0] == scores[1] for scores in first.values())
+    return {f"{CHUNKS}first_by_order": float(tied)}
+
+
+def table(corpus: str, stats: Mapping[str, Stats]) -> pa.Table:
+    """Rows of the table ``config_stats``, from each configuration's stats."""
+    rows = [
+        {"corpus": corpus, "config": config, "stat": stat, "value": value}
+        for config, found in stats.items()
+        for stat, value in found.items()
+    ]
+    return tables.from_rows("config_stats", rows)
+
+
+def backward(config_stats: pa.Table) -> Rows:
+    """Configurations where the average token weighs less than nothing."""
+    return _where(config_stats, (AVERAGE_IDF,), lambda value: value < 0)
+
+
+def by_order(config_stats: pa.Table) -> Rows:
+    """Configurations with queries whose first place in the BM25 list goes by chunk order alone."""
+    return _where(config_stats, ("first_by_order",), lambda value: value > 0)
+
+
+def unread(config_stats: pa.Table) -> Rows:
+    """Configurations whose tokens leave out more than ``MOST_OUTSIDE`` of the letters."""
+    return _where(config_stats, SHARES, lambda value: value > MOST_OUTSIDE)
+
+
+def warnings(config_stats: pa.Table) -> list[str]:
+    """A line for each stat that one of the checks warns of, with what to do."""
+    said = (
+        (backward, "texts that hold what is asked rank lower for it", 'bm25 = "lucene"'),
+        (by_order, "so many queries' first place goes by chunk order alone", ""),
+        (unread, "so large a share of letters is in no word", 'tokenizer = "unicode"'),
+    )
+    return [
+        f"configuration {row['config']!r}: {row['stat']} is {row['value']:.3g}: {why}"
+        + (f"; consider {instead}" if instead else "")
+        for find, why, instead in said
+        for row in find(config_stats)
+    ]
+
+
+def is_one(stat: str, names: Iterable[str]) -> bool:
+    """Whether a stat is one of ``names``, of chunks or of cards."""
+    return any(stat in (CHUNKS + name, CARDS + name) for name in names)
+
+
+def _where(
+    config_stats: pa.Table, names: tuple[str, ...], holds: Callable[[float], bool]
+) -> list[dict[str, Any]]:
+    return [
+        {key: row[key] for key in ("config", "stat", "value")}
+        for row in config_stats.to_pylist()
+        if is_one(row["stat"], names) and row["value"] is not None and holds(row["value"])
+    ]
