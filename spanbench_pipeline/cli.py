@@ -8,10 +8,14 @@ import sys
 import traceback
 from collections.abc import Callable, Sequence
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from spanbench_pipeline import __version__, project, terminal
 from spanbench_pipeline.errors import InputError
 from spanbench_pipeline.project import Project
+
+if TYPE_CHECKING:
+    from spanbench_pipeline.commands.address import Address
 
 DONE, CHECK_FAILED, WRONG_INPUT, UNEXPECTED, INTERRUPTED = 0, 1, 2, 3, 130
 
@@ -227,13 +231,20 @@ def _tune(where: Project, parsed: argparse.Namespace) -> int:
 def _ui(where: Project, parsed: argparse.Namespace) -> int:
     from spanbench_pipeline.commands.ui import ui
 
-    return ui(where, parsed.host, parsed.port)
+    return ui(where, _address(parsed))
 
 
 def _serve(where: Project, parsed: argparse.Namespace) -> int:
     from spanbench_pipeline.commands.serve import serve
 
-    return serve(where, parsed.host, parsed.port)
+    return serve(where, _address(parsed))
+
+
+def _address(parsed: argparse.Namespace) -> Address:
+    from spanbench_pipeline.commands.address import Address
+
+    names = tuple(parsed.allow_host or ())
+    return Address(parsed.host, parsed.port, names, parsed.allow_reports)
 
 
 def _alerts(where: Project, parsed: argparse.Namespace) -> int:
@@ -551,8 +562,20 @@ def _add_serve(commands: Commands[argparse.ArgumentParser]) -> None:
 
 
 def _add_address(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("--host", default="127.0.0.1")
-    parser.add_argument("--port", type=int, default=3000)
+    parser.add_argument("--host", default="127.0.0.1", help="where to listen; default: 127.0.0.1")
+    parser.add_argument("--port", type=int, default=3000, help="default: 3000")
+    parser.add_argument(
+        "--allow-host",
+        action="append",
+        metavar="NAME",
+        help="answer to this name as well, as browsers write it: NAME or NAME:PORT; for a proxy "
+        "in front, and for other machines (may be given several times)",
+    )
+    parser.add_argument(
+        "--allow-reports",
+        action="store_true",
+        help="let other tools report to Dagster that an asset was made or checked",
+    )
 
 
 def _add_alerts(commands: Commands[argparse.ArgumentParser]) -> None:
