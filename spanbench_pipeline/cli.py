@@ -228,6 +228,13 @@ def _tune(where: Project, parsed: argparse.Namespace) -> int:
     return DONE
 
 
+def _forget(where: Project, parsed: argparse.Namespace) -> int:
+    from spanbench_pipeline.commands.forget import forget
+
+    print(forget(where, parsed.corpus, dry_run=parsed.dry_run, agreed=parsed.yes))
+    return DONE
+
+
 def _ui(where: Project, parsed: argparse.Namespace) -> int:
     from spanbench_pipeline.commands.ui import ui
 
@@ -280,6 +287,7 @@ def _parser() -> argparse.ArgumentParser:
     _add_score(commands)
     _add_calibrate(commands)
     _add_tune(commands)
+    _add_forget(commands)
     _add_ui(commands)
     _add_serve(commands)
     _add_alerts(commands)
@@ -544,6 +552,21 @@ def _add_tune(commands: Commands[argparse.ArgumentParser]) -> None:
     )
     parser.add_argument("--seed", type=int, default=42, help="of the split (default: 42)")
     parser.add_argument("--format", choices=("table", "json"), default="table")
+
+
+def _add_forget(commands: Commands[argparse.ArgumentParser]) -> None:
+    parser = _command(
+        commands,
+        "forget",
+        _forget,
+        "remove a corpus from the home, with all that was made of its texts "
+        "(docs/your-own-corpus.md)",
+        "  spanbench forget my_contracts --dry-run    what would be removed, and what cannot be\n"
+        "  spanbench forget my_contracts",
+    )
+    parser.add_argument("corpus", metavar="CORPUS")
+    parser.add_argument("--dry-run", action="store_true", help="only say what there is")
+    parser.add_argument("--yes", action="store_true", help="remove it without a question")
 
 
 def _add_ui(commands: Commands[argparse.ArgumentParser]) -> None:

@@ -29,7 +29,7 @@ def serve(project: Project, address: Address) -> int:
     this home.
     """
     address = _checked(project, address)
-    with _only_one(project) as lock:
+    with only_one(project) as lock:
         with open_instance(project):
             pass  # writes dagster.yaml where it is missing
 
@@ -64,7 +64,7 @@ def _checked(project: Project, address: Address) -> Address:
 
 
 @contextmanager
-def _only_one(project: Project) -> Iterator[int]:
+def only_one(project: Project) -> Iterator[int]:
     """Holds the home's lock: two daemons on one state would run everything twice.
 
     Yields its descriptor for the two processes to inherit: where serve is killed and they live on,

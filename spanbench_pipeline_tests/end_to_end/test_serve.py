@@ -303,7 +303,7 @@ def _wait_for_the_lock(project: Project) -> None:
     deadline = time.monotonic() + PATIENCE_SECONDS
     while True:
         try:
-            with serve._only_one(project):
+            with serve.only_one(project):
                 return
         except InputError:
             if time.monotonic() > deadline:
