@@ -148,7 +148,10 @@ def _snapshots(connection: sqlite3.Connection, corpus: str) -> set[str]:
 
 
 def _inflated(body: bytes) -> str:
-    return zlib.decompress(body).decode("utf-8", "replace")
+    try:
+        return zlib.decompress(body).decode("utf-8", "replace")
+    except zlib.error:  # damaged: no use to anybody, and searched as it is
+        return body.decode("utf-8", "replace")
 
 
 def _runs(connection: sqlite3.Connection, corpus: str, snapshots: set[str]) -> set[str]:

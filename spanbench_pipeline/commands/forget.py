@@ -7,6 +7,7 @@ lock's file, by which an unfinished one is known, goes last.
 from __future__ import annotations
 
 import os
+import re
 import shutil
 import sys
 import uuid
@@ -39,6 +40,7 @@ FOLDERS = {
     "history": "figures over time",
 }
 """Folders of the home with one folder a corpus, and what each holds."""
+_OTHERS = (*FOLDERS, "cache", "calibration", "downloads", "experiments")
 BEYOND = (
     "what was exported, copied or sent from here: files outside the home, e-mails, messages to a "
     "webhook, backups; a terminal's or a CI's record of what was printed",
@@ -57,6 +59,8 @@ class Remains:
     experiment: Path | None
     lines: int
     runs: int
+    broken: tuple[str, ...]
+    """Other corpora whose experiment cannot be read, so that nobody knows what they need."""
 
     def rows(self) -> list[str]:
         """A line each, for a person who has to agree."""
@@ -71,7 +75,8 @@ class Remains:
                 f"Dagster's state: {self.runs:,} runs that name it, with logs and checks (of other "
                 "corpora's assets, what was recorded stays)"
             )
-        return [*told, "vector cache: every vector that no other corpus's stored texts have"]
+        without = f" (and those of {', '.join(self.broken)}, broken now)" if self.broken else ""
+        return [*told, f"vector cache: every vector that no other corpus's texts have{without}"]
 
 
 def forget(
@@ -134,6 +139,7 @@ def _find(project: Project, corpus: str) -> Remains:
         experiment if experiment.exists() else None,
         sum(len(_lines_about(path, corpus)[1]) for path in _alert_files(project)),
         len(purge.runs(project.dagster, corpus)),
+        tuple(sorted(set(graphs.build(project).broken) - {corpus})),
     )
 
 
@@ -176,6 +182,9 @@ def _out_of_reach(project: Project, corpus: str) -> list[str]:
     told += [f"the source: {path}" for path in _sources(project, corpus)]
     if corpus in operations.load(project).nightly.corpora:
         told.append(f"operations.toml still names {corpus} under [nightly]: take it out")
+    settings = project.dagster / "dagster.yaml"
+    if settings.is_file() and "storage" in settings.read_text(errors="replace"):
+        told.append(f"what Dagster stores elsewhere, as {near(settings)} says")
     if os.environ.get("QDRANT_URL"):
         told.append("collections on the server or in the folder that QDRANT_URL names")
     return [*told, *BEYOND]
@@ -265,11 +274,22 @@ def _make_views(project: Project) -> None:
 
 
 def _still_named(project: Project, corpus: str) -> str:
-    """The files of the home that have the corpus's name all the same, if any."""
-    name = corpus.encode()
-    found = [
-        near(path)
-        for path in sorted(project.home.rglob("*"))
-        if path.is_file() and (corpus in path.name or name in path.read_bytes())
-    ]
+    """The files of the home that have the corpus's name all the same, if any.
+
+    But for those that hold other corpora's texts, where it may be a word like any other.
+    """
+    if (project.root / "data" / "experiments" / f"{corpus}.toml").exists():
+        return ""  # what the checkout defines is in every list of all that there is
+    pattern = re.compile(purge.named(corpus).pattern.encode())
+    found = []
+    for path in sorted(project.home.rglob("*")):
+        parts = path.relative_to(project.home).parts
+        theirs = len(parts) > 1 and parts[0] in _OTHERS and path.stem != views.KEY[0]
+        if not theirs and path.is_file() and any(map(pattern.search, _said_by(path))):
+            found.append(near(path))
     return f"\nthe name {corpus} still stands in: {', '.join(found)}" if found else ""
+
+
+def _said_by(path: Path) -> Iterator[bytes]:
+    yield path.name.encode()
+    yield path.read_bytes()
