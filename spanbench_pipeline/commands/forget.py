@@ -22,6 +22,7 @@ from spanbench_pipeline.assets import graph as graphs
 from spanbench_pipeline.assets.graph import Graph
 from spanbench_pipeline.assets.instance import open_instance
 from spanbench_pipeline.assets.run import Runner
+from spanbench_pipeline.commands import score
 from spanbench_pipeline.commands.results import near
 from spanbench_pipeline.commands.run import raise_failures
 from spanbench_pipeline.commands.serve import only_one
@@ -211,19 +212,21 @@ def _alone(project: Project, corpus: str) -> int:
 
     def waiting(name: str, holder: Holder | None) -> None:
         raise InputError(
-            f"corpus {name} is at work in {holder or 'another run'}; forget {corpus} once it has "
+            f"corpus {name.removeprefix(score.lock_name(''))} is at work in "
+            f"{holder or 'another run'}; forget {corpus} once it has "
             "finished"
         )
 
     with lock.hold(
         project.locks,
-        {name for name in every if not name.startswith("_")},
+        {name for name in every if not name.startswith("_")} | {score.lock_name(corpus)},
         group=uuid.uuid4().hex,
         what="spanbench forget",
         waiting=waiting,
     ):
         removed = _remove(project, corpus, graph)
-        (project.locks / f"{corpus}.lock").unlink()
+        for name in (score.lock_name(corpus), corpus):
+            (project.locks / f"{name}.lock").unlink()
     return removed
 
 

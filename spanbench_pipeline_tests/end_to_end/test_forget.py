@@ -281,9 +281,9 @@ def test_it_waits_for_nobody(project: Project):
     def never(name: str, holder: lock.Holder | None) -> None:
         raise AssertionError
 
-    for corpus in ("acme", "kept"):
+    for held, corpus in (("acme", "acme"), ("kept", "kept"), (score.lock_name("acme"), "acme")):
         with (
-            lock.hold(project.locks, [corpus], group="g", what="run 12", waiting=never),
+            lock.hold(project.locks, [held], group="g", what="run 12", waiting=never),
             pytest.raises(InputError, match=f"corpus {corpus} is at work in run 12"),
         ):
             removed(project)
