@@ -145,8 +145,9 @@ def _find(project: Project, corpus: str) -> Remains:
 
 
 def _files(project: Project, corpus: str) -> Iterator[Path]:
-    """Files that may quote the corpus, and are of no other use than to look into."""
-    yield from project.registered.glob(f".{corpus}.toml.*")
+    """Files that may quote the corpus: its manifest, what was not finished, and what broke."""
+    for name in (f"{corpus}.manifest.json", f".{corpus}.manifest.json.*", f".{corpus}.toml.*"):
+        yield from project.registered.glob(name)
     yield from project.vectors.parent.glob(f"{project.vectors.name}.damaged*")
     traceback = project.home / "traceback.txt"
     if traceback.exists():
@@ -288,11 +289,12 @@ def _still_named(project: Project, corpus: str) -> str:
     for path in sorted(project.home.rglob("*")):
         parts = path.relative_to(project.home).parts
         theirs = len(parts) > 1 and parts[0] in _OTHERS and path.stem != views.KEY[0]
-        if not theirs and path.is_file() and any(map(pattern.search, _said_by(path))):
+        if path.is_file() and any(map(pattern.search, _said_by(path, whole=not theirs))):
             found.append(near(path))
     return f"\nthe name {corpus} still stands in: {', '.join(found)}" if found else ""
 
 
-def _said_by(path: Path) -> Iterator[bytes]:
+def _said_by(path: Path, *, whole: bool) -> Iterator[bytes]:
     yield path.name.encode()
-    yield path.read_bytes()
+    if whole:
+        yield path.read_bytes()

@@ -104,6 +104,7 @@ def lived(tmp_path_factory: pytest.TempPathFactory) -> Project:
     score.score(project, score.Asked(rankings=rankings, corpus="acme"), "text")
     (project.home / "tuned" / "acme").mkdir(parents=True)
     (project.home / "tuned" / "acme" / "x.json").write_text(f"{MARK}")
+    (project.registered / "acme.manifest.json").write_text(f"{MARK}")  # as adapt leaves it
     (project.home / "traceback.txt").write_text(f"of {MARK}text")
     tell(project, "acme", "acme/chunks/naive", f"{MARK}text")
     tell(project, "", "warehouse", f"parquet/acme/x.parquet: {MARK}")
