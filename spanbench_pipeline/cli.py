@@ -8,12 +8,15 @@ import sys
 import traceback
 from collections.abc import Callable, Sequence
 from pathlib import Path
-from typing import NoReturn
+from typing import TYPE_CHECKING, NoReturn
 
 from spanbench_pipeline import __version__, disk, project, terminal
 from spanbench_pipeline.codepoints import without_halves
 from spanbench_pipeline.errors import InputError
 from spanbench_pipeline.project import Project
+
+if TYPE_CHECKING:
+    from spanbench_pipeline.commands.address import Address
 
 DONE, CHECK_FAILED, WRONG_INPUT, UNEXPECTED, INTERRUPTED = 0, 1, 2, 3, 130
 _PATHS = {"home", "output"}
@@ -271,16 +274,30 @@ def _tune(where: Project, parsed: argparse.Namespace) -> int:
     return DONE
 
 
+def _forget(where: Project, parsed: argparse.Namespace) -> int:
+    from spanbench_pipeline.commands.forget import forget
+
+    terminal.say(forget(where, parsed.corpus, dry_run=parsed.dry_run, agreed=parsed.yes))
+    return DONE
+
+
 def _ui(where: Project, parsed: argparse.Namespace) -> int:
     from spanbench_pipeline.commands.ui import ui
 
-    return ui(where, parsed.host, parsed.port)
+    return ui(where, _address(parsed))
 
 
 def _serve(where: Project, parsed: argparse.Namespace) -> int:
     from spanbench_pipeline.commands.serve import serve
 
-    return serve(where, parsed.host, parsed.port)
+    return serve(where, _address(parsed))
+
+
+def _address(parsed: argparse.Namespace) -> Address:
+    from spanbench_pipeline.commands.address import Address
+
+    names = tuple(parsed.allow_host or ())
+    return Address(parsed.host, parsed.port, names, parsed.allow_reports)
 
 
 def _alerts(where: Project, parsed: argparse.Namespace) -> int:
@@ -329,6 +346,7 @@ def _parser() -> argparse.ArgumentParser:
     _add_score(commands)
     _add_calibrate(commands)
     _add_tune(commands)
+    _add_forget(commands)
     _add_ui(commands)
     _add_serve(commands)
     _add_alerts(commands)
@@ -606,6 +624,21 @@ def _add_tune(commands: Commands[argparse.ArgumentParser]) -> None:
     parser.add_argument("--format", choices=("table", "json"), default="table")
 
 
+def _add_forget(commands: Commands[argparse.ArgumentParser]) -> None:
+    parser = _command(
+        commands,
+        "forget",
+        _forget,
+        "remove a corpus from the home, with all that was made of its texts "
+        "(docs/your-own-corpus.md)",
+        "  spanbench forget my_contracts --dry-run    what would be removed, and what cannot be\n"
+        "  spanbench forget my_contracts",
+    )
+    parser.add_argument("corpus", metavar="CORPUS")
+    parser.add_argument("--dry-run", action="store_true", help="only say what there is")
+    parser.add_argument("--yes", action="store_true", help="remove it without a question")
+
+
 def _add_ui(commands: Commands[argparse.ArgumentParser]) -> None:
     parser = _command(commands, "ui", _ui, "open Dagster's web UI on this project")
     _add_address(parser)
@@ -622,8 +655,20 @@ def _add_serve(commands: Commands[argparse.ArgumentParser]) -> None:
 
 
 def _add_address(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("--host", default="127.0.0.1")
-    parser.add_argument("--port", type=int, default=3000)
+    parser.add_argument("--host", default="127.0.0.1", help="where to listen; default: 127.0.0.1")
+    parser.add_argument("--port", type=int, default=3000, help="default: 3000")
+    parser.add_argument(
+        "--allow-host",
+        action="append",
+        metavar="NAME",
+        help="answer to this name as well, as browsers write it: NAME or NAME:PORT; for a proxy "
+        "in front, and for other machines (may be given several times)",
+    )
+    parser.add_argument(
+        "--allow-reports",
+        action="store_true",
+        help="let other tools report to Dagster that an asset was made or checked",
+    )
 
 
 def _add_alerts(commands: Commands[argparse.ArgumentParser]) -> None:

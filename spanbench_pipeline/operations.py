@@ -1,4 +1,4 @@
-"""The one file that says how the pipeline is operated: schedule, regression, alerts.
+"""The one file that says how the pipeline is operated: schedule, regression, alerts, web UI.
 
 ``<home>/operations.toml`` where it is there, else the checkout's ``data/operations.toml``: one of
 the two, never a mixture. What the file leaves out has the defaults below.
@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Any
 from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
 
-from spanbench_pipeline import settings
+from spanbench_pipeline import guard, settings
 from spanbench_pipeline.project import Project
 
 _URL = re.compile(r"https?://[^\s/]+\S*")
@@ -80,6 +80,14 @@ class Alerts:
 
 
 @dataclass(frozen=True)
+class Web:
+    """What the web UI answers beyond its own address: see ``guard``."""
+
+    allow_hosts: tuple[str, ...] = ()
+    allow_reports: bool = False
+
+
+@dataclass(frozen=True)
 class Operations:
     """The whole file. ``path`` is None where there is none, and all is default."""
 
@@ -87,6 +95,7 @@ class Operations:
     regression: Regression = field(default_factory=Regression)
     alerts: Alerts = field(default_factory=Alerts)
     path: Path | None = None
+    web: Web = field(default_factory=Web)
 
 
 def load(project: Project) -> Operations:
@@ -102,6 +111,15 @@ def regression(project: Project) -> Regression:
         return Regression()
     reader = _Reader(path)
     return reader.regression(reader.section(settings.parse(path), "regression"))
+
+
+def web(project: Project) -> Web:
+    """What the web UI answers; what is wrong elsewhere in the file does not concern it."""
+    path = _path(project)
+    if path is None:
+        return Web()
+    reader = _Reader(path)
+    return reader.web(reader.section(settings.parse(path), "web"))
 
 
 def _path(project: Project) -> Path | None:
@@ -129,12 +147,13 @@ class _Reader(settings.Reader):
         super().known(where, data, valid)
 
     def operations(self, data: Mapping[str, Any]) -> Operations:
-        self.known("top level", data, {"nightly", "regression", "alerts"})
+        self.known("top level", data, {"nightly", "regression", "alerts", "web"})
         return Operations(
             self.nightly(self.section(data, "nightly")),
             self.regression(self.section(data, "regression")),
             self.alerts(self.section(data, "alerts")),
             self.path,
+            self.web(self.section(data, "web")),
         )
 
     def section(self, data: Mapping[str, Any], name: str) -> dict[str, Any]:
@@ -193,6 +212,12 @@ class _Reader(settings.Reader):
             None if email is None else self.email(email),
             None if webhook is None else self.webhook(webhook),
         )
+
+    def web(self, data: Mapping[str, Any]) -> Web:
+        found: Web = self.filled("web", data, Web)
+        for name in found.allow_hosts:
+            self.require("web", guard.allowed(name) is not None, guard.no_name(name))
+        return found
 
     def url(self, where: str, key: str, text: str) -> None:
         sound = _URL.fullmatch(text) is not None

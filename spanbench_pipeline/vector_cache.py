@@ -12,7 +12,7 @@ import hashlib
 import sqlite3
 import time
 import warnings
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from itertools import islice
@@ -106,6 +106,11 @@ class VectorCache:
         ]
         self._with_file(lambda connection: _write(connection, rows))
 
+    def keep_only(self, keys: Iterable[bytes]) -> int:
+        """Remove all entries but these, with every trace of them in the file; count them."""
+        kept = [(key,) for key in keys]
+        return self._with_file(lambda connection: _keep_only(connection, kept))
+
     def _with_file(self, work: Callable[[sqlite3.Connection], T]) -> T:
         """``work`` on the open file; once more on a new file if this one is damaged."""
         try:
@@ -187,6 +192,20 @@ def _read(connection: sqlite3.Connection, keys: Sequence[bytes]) -> Iterator[tup
 def _write(connection: sqlite3.Connection, rows: Sequence[tuple[Any, ...]]) -> None:
     with connection:
         connection.executemany("INSERT OR REPLACE INTO vectors VALUES (?, ?, ?, ?)", rows)
+
+
+def _keep_only(connection: sqlite3.Connection, kept: Sequence[tuple[bytes]]) -> int:
+    """Freed pages are overwritten, and then the file and its log are made anew without them."""
+    connection.execute("PRAGMA secure_delete = ON")
+    with connection:
+        connection.execute("CREATE TEMP TABLE kept (key BLOB PRIMARY KEY)")
+        connection.executemany("INSERT OR IGNORE INTO kept VALUES (?)", kept)
+        gone = "DELETE FROM vectors WHERE key NOT IN (SELECT key FROM kept)"
+        removed = connection.execute(gone).rowcount
+    connection.execute("DROP TABLE kept")
+    connection.execute("VACUUM")
+    connection.execute("PRAGMA wal_checkpoint(TRUNCATE)")
+    return removed
 
 
 def _is_whole(key: Any, n_tokens: Any, blob: Any, checksum: Any) -> bool:

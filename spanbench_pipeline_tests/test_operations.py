@@ -9,7 +9,15 @@ import pytest
 from spanbench_pipeline import operations
 from spanbench_pipeline import project as projects
 from spanbench_pipeline.errors import InputError
-from spanbench_pipeline.operations import Alerts, Email, Nightly, Operations, Regression, Webhook
+from spanbench_pipeline.operations import (
+    Alerts,
+    Email,
+    Nightly,
+    Operations,
+    Regression,
+    Web,
+    Webhook,
+)
 from spanbench_pipeline.project import Project
 
 GOOD = """
@@ -35,6 +43,9 @@ sender = "a@example.com"
 recipients = ["b@example.com", "c@example.com"]
 [alerts.webhook]
 url_env = "HOOK"
+[web]
+allow_hosts = ["bench.example.com", "localhost:8080"]
+allow_reports = true
 """
 
 EMAIL = """[alerts.email]
@@ -77,11 +88,14 @@ def test_a_file_as_objects(project: Project):
             Webhook(None, "HOOK"),
         ),
         path,
+        Web(("bench.example.com", "localhost:8080"), True),
     )
+    assert operations.web(project) == operations.load(project).web
 
 
 def test_without_a_file_all_is_default(project: Project):
-    assert operations.load(project) == Operations(Nightly(), Regression(), Alerts(), None)
+    assert operations.load(project) == Operations(Nightly(), Regression(), Alerts(), None, Web())
+    assert operations.web(project) == Web()
 
 
 def test_the_homes_file_takes_the_place_of_the_checkouts_as_a_whole(project: Project):

@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import errno
 import hashlib
 import os
 import socket
@@ -251,13 +252,20 @@ class TestFingerprint:
             (blobs / changed).write_bytes(b"changed")
         assert len(found | {weights.fingerprint(settings, tmp_path)}) == 3
 
-    @pytest.mark.skipif(os.geteuid() == 0, reason="root may read every folder")
-    def test_a_folder_that_cannot_be_read(self, tmp_path, settings):
+    def test_a_folder_that_cannot_be_read(self, tmp_path, settings, monkeypatch):
+        """Refused by hand: the superuser may read every folder."""
         for name in ("checkpoint-5", "1_Pooling"):
             (tmp_path / "own" / name).mkdir(exist_ok=True)
-        (tmp_path / "own" / "checkpoint-5").chmod(0)
+        refused, listed = {"checkpoint-5"}, Path.iterdir
+
+        def iterdir(folder):
+            if folder.name in refused:
+                raise PermissionError(errno.EACCES, "Permission denied", str(folder))
+            return listed(folder)
+
+        monkeypatch.setattr(Path, "iterdir", iterdir)
         assert weights.fingerprint(settings, tmp_path)
-        (tmp_path / "own" / "1_Pooling").chmod(0)
+        refused.add("1_Pooling")
         with pytest.raises(InputError, match=r"1_Pooling.*cannot be read"):
             weights.fingerprint(settings, tmp_path)
 

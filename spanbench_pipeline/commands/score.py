@@ -77,11 +77,16 @@ def score(project: Project, asked: Asked, shape: str) -> tuple[str, int]:
     return (_json if shape == "json" else _text)(scored, folder), SCORED
 
 
+def lock_name(corpus: str) -> str:
+    """The lock under which scores of a corpus are written; no corpus has such a name."""
+    return f"_scored_{corpus}"
+
+
 def _alone(project: Project, scored: Scored) -> AbstractContextManager[None]:
     """No other scores of the corpus are written meanwhile: two names would take one folder."""
     return lock.hold(
         project.locks,
-        [f"_scored_{scored.corpus}"],
+        [lock_name(scored.corpus)],
         group=uuid.uuid4().hex,
         what="spanbench score",
         waiting=lambda _, holder: log.info("waiting for %s to write its scores", holder),

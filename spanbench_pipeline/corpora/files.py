@@ -20,8 +20,10 @@ UNFIT_IN_NAMES = re.compile(r"[\x00-\x1f\x7f-\x9f\u2028\u2029]")
 def at_home(path: Path) -> Path:
     """The path with an opening ``~`` or ``~user`` replaced by that home folder.
 
-    Raises InputError where there is none.
+    Raises InputError where there is none, and for a path that no system takes.
     """
+    if "\0" in str(path):
+        raise InputError(f"{str(path)!r}: a path cannot hold NUL")
     try:
         return path.expanduser()
     except RuntimeError as error:

@@ -14,6 +14,7 @@ import signal
 import subprocess
 import sys
 import time
+import urllib.error
 import urllib.request
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
@@ -77,6 +78,8 @@ sender = "spanbench@example.com"
 recipients = ["team@example.com"]
 [alerts.webhook]
 url_env = "SPANBENCH_TEST_WEBHOOK"
+[web]
+allow_hosts = ["bench.example"]
 """
 
 
@@ -252,6 +255,32 @@ def test_the_sensor_runs_wave_after_wave_and_then_nothing(served: Served):
     assert [len(titles) for titles in served.arrived()] == [2, 2, 2]
 
 
+def test_the_web_server_answers_to_its_own_hosts_and_pages_alone(served: Served):
+    own = f"127.0.0.1:{served.port}"
+    query = json.dumps({"query": "{ version }"}).encode()
+    json_kind = {"Content-Type": "application/json"}
+
+    def status(path: str, data: bytes | None = None, **headers: str) -> int:
+        named = {name.replace("_", "-"): value for name, value in headers.items()}
+        request = urllib.request.Request(f"http://{own}{path}", data, json_kind | named)
+        try:
+            with urllib.request.urlopen(request, timeout=60) as answer:
+                assert answer.headers["X-Frame-Options"] == "SAMEORIGIN"
+                return answer.status
+        except urllib.error.HTTPError as error:
+            return error.code
+
+    assert status("/server_info") == 200
+    assert status("/server_info", Host="evil.example") == 421
+    assert status("/server_info", Host=f"bench.example:{served.port}") == 200  # operations.toml
+    assert status("/graphql", query) == 200
+    assert status("/graphql", query, Origin=f"http://{own}") == 200
+    assert status("/graphql", query, Origin="http://127.0.0.1:1") == 403
+    assert status("/graphql", query, Content_Type="text/plain") == 415
+    assert status("/graphql?query=%7Bversion%7D") == 405
+    assert status("/report_asset_materialization/small/documents", b"{}") == 403
+
+
 def test_a_second_serve_on_the_home_is_refused(served: Served):
     other = served.command("serve", "--port", str(sinks.free_port()))
     assert other.returncode == 2
@@ -303,7 +332,7 @@ def _wait_for_the_lock(project: Project) -> None:
     deadline = time.monotonic() + PATIENCE_SECONDS
     while True:
         try:
-            with serve._only_one(project):
+            with serve.only_one(project):
                 return
         except InputError:
             if time.monotonic() > deadline:
@@ -365,6 +394,7 @@ def test_what_cannot_be_served_is_refused_before_anything_starts(
     for port in (99999, -1, 65536):
         assert f"--port {port} must be in" in refused("--port", str(port))
     assert "cannot be served" in refused("--host", "no..such host", "--port", "0")
+    assert "'http://a' is no name of a host" in refused("--port", "0", "--allow-host", "http://a")
     with monkeypatch.context() as patched:
         patched.setenv("SPANBENCH_TICK_SECONDS", "abc")
         assert "SPANBENCH_TICK_SECONDS = 'abc' must be a whole number" in refused("--port", "0")
@@ -398,6 +428,7 @@ def test_wrong_operations_are_refused_before_anything_starts(
         ('[nightly]\ncorpora = ["sampel"]', "did you mean 'sample'"),
         ('[nightly]\ncorpora = ["sample"]\ncron = "99 * * * *"', "nightly"),
         ('[alerts]\nfile = "../alerts.jsonl"', "must name a file in the home"),
+        ('[web]\nallow_hosts = ["*"]', "web: '*' is no name of a host"),
     ):
         (tmp_path / "operations.toml").write_text(text)
         assert cli.main(["--home", str(tmp_path), "serve", "--port", "0"]) == 2

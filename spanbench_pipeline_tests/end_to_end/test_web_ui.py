@@ -2,15 +2,19 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
+import dagster as dg
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
 from spanbench_pipeline import warehouse
+from spanbench_pipeline.assets.instance import open_instance
+from spanbench_pipeline.project import Project
 from spanbench_pipeline_tests.end_to_end import web
 from spanbench_pipeline_tests.end_to_end.conftest import CHECKOUT
 from spanbench_pipeline_tests.end_to_end.web import Ui
@@ -220,3 +224,80 @@ def test_a_report_fits_its_screen(ui: Ui, home: Path, report: str, name: str, wi
     wide = page.evaluate("document.documentElement.scrollWidth")
     page.close()
     assert wide <= width, "the page itself must not scroll sideways; its tables may"
+
+
+WIPE = (
+    f'mutation{{wipeAssets(assetPartitionRanges:[{{assetKey:{{path:["{CORPUS}","config_pairs"]}}}}])'
+    "{__typename}}"
+)
+ATTACKS = """<!doctype html><title>at work</title><script>
+const url = UI + "/graphql", query = "?query=" + encodeURIComponent(WIPE);
+const body = JSON.stringify({query: WIPE});
+const made = (kind, set) => Object.assign(document.createElement(kind), set);
+const put = (kind, set) => document.body.appendChild(made(kind, set));
+const post = (type, mode) => fetch(
+  url, {method: "POST", mode, body, headers: {"Content-Type": type}}
+).then(() => "answered", () => "blocked");
+const opened = () => new Promise(done => {
+  const socket = new WebSocket(url.replace("http", "ws"), "graphql-ws");
+  socket.onopen = () => done("open");
+  socket.onerror = () => done("blocked");
+});
+const form = (action, name, value) => {
+  const sink = put("iframe", {name: name || "bare"});
+  const sent = put("form", {method: "post", enctype: name ? "text/plain" : "", action,
+    target: sink.name});
+  if (name) sent.appendChild(made("input", {name, value}));
+  sent.submit();
+  return new Promise(done => { sink.onload = done; });
+};
+onload = async () => {
+  await new Promise(done => put("img", {src: url + query, onerror: done, onload: done}));
+  await form(url + query);
+  await form(url, body.slice(0, -1) + ',"x":"', '"}');
+  put("iframe", {sandbox: "allow-scripts", srcdoc: `<script>fetch(${JSON.stringify(url)}, {
+    method: "POST", mode: "no-cors", body: ${JSON.stringify(body)}})</scr` + "ipt>"});
+  await post("text/plain", "no-cors");
+  await post("text/plain; application/json", "no-cors");
+  await fetch(url + query, {mode: "no-cors"}).catch(() => 0);
+  await new Promise(done => setTimeout(done, 1000));
+  document.title = [await post("application/json", "cors"), await opened()].join(" ");
+};
+</script><body></body>"""
+
+
+def test_another_page_of_the_browser_can_do_nothing(ui: Ui, home: Path):
+    project = Project(CHECKOUT, home)
+    key = dg.AssetKey([CORPUS, "config_pairs"])
+
+    def recorded() -> bool:
+        with open_instance(project) as instance:
+            return instance.get_latest_materialization_event(key) is not None
+
+    assert recorded()
+    browser = ui.page.context.browser
+    assert browser is not None
+    page = browser.new_page()
+    html = ATTACKS.replace("UI +", f"{json.dumps(ui.address)} +").replace("WIPE", json.dumps(WIPE))
+    with web.another_page(html) as address:
+        for host in ("127.0.0.1", web.FOREIGN):
+            page.goto(address.replace("127.0.0.1", host))
+            page.wait_for_function("document.title != 'at work'")
+            assert page.title() == "blocked blocked"
+        # A link is followed.
+        page.evaluate("ui => { location = ui + '/runs'; }", ui.address)
+        page.get_by_text("Runs", exact=True).locator("visible=true").first.wait_for()
+    rebound = page.goto(ui.address.replace("127.0.0.1", web.FOREIGN))
+    assert rebound is not None
+    assert rebound.status == 421
+    assert recorded()
+    # The same from the UI's own page, which may.
+    page.goto(ui.address)
+    answer = page.evaluate(
+        """query => fetch("/graphql", {method: "POST", body: JSON.stringify({query}),
+        headers: {"Content-Type": "application/json"}}).then(answer => answer.text())""",
+        WIPE,
+    )
+    page.close()
+    assert "AssetWipeSuccess" in answer
+    assert not recorded()

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import http.server
 import json
 import os
 import shutil
@@ -19,6 +20,7 @@ from pathlib import Path
 import pytest
 from playwright.sync_api import Locator, Page, sync_playwright
 
+from spanbench_pipeline_tests import sinks
 from spanbench_pipeline_tests.end_to_end.conftest import CHECKOUT
 
 BROWSERS = ("chromium", "chromium-browser", "google-chrome")
@@ -30,7 +32,10 @@ ARGUMENTS = (
     "--disable-background-networking",
     "--disable-component-update",
     "--disable-sync",
+    "--host-resolver-rules=MAP foreign.test 127.0.0.1",
 )
+FOREIGN = "foreign.test"
+"""A name that the browser takes to this machine, as a page's own could be made to."""
 START, RUN, LOOK = 180.0, 180_000.0, 45_000.0
 """Seconds to start; milliseconds that a run and that a page may take on a busy machine."""
 
@@ -56,6 +61,25 @@ def open_page(width: int = 1400, height: int = 1000) -> Iterator[Page]:
         page.set_default_timeout(LOOK)
         yield page
         browser.close()
+
+
+@contextmanager
+def another_page(html: str) -> Iterator[str]:
+    """Another program of this machine that serves one page; yields its address."""
+
+    class Answer(http.server.BaseHTTPRequestHandler):
+        def do_GET(self) -> None:
+            self.send_response(200)
+            self.send_header("Content-Type", "text/html")
+            self.end_headers()
+            self.wfile.write(html.encode())
+
+        def log_message(self, *_: object) -> None:
+            pass
+
+    server = http.server.ThreadingHTTPServer(("127.0.0.1", 0), Answer)
+    with sinks.running(server):
+        yield f"http://127.0.0.1:{server.server_address[1]}"
 
 
 @contextmanager
