@@ -23,7 +23,7 @@ def at_home(path: Path) -> Path:
     Raises InputError where there is none, and for a path that no system takes.
     """
     if "\0" in str(path):
-        raise InputError(f"{str(path)!r}: a path cannot hold NUL")
+        raise InputError(f"{str(path)!r} cannot be read: a path cannot hold NUL")
     try:
         return path.expanduser()
     except RuntimeError as error:
