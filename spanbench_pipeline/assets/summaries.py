@@ -316,7 +316,9 @@ def _unsound_stats(stats: pa.Table) -> Rows:
     names = stats["stat"].to_pylist()
     counts = [name for name in names if bm25_stats.is_one(name, bm25_stats.COUNTS)]
     plain = [not bm25_stats.is_one(name, [bm25_stats.AVERAGE_IDF]) for name in names]
-    return consistency.out_of_unit(stats.filter(pa.array(plain)), "failing_queries", *counts)
+    return consistency.out_of_unit(
+        stats.filter(pa.array(plain, pa.bool_())), "failing_queries", *counts
+    )
 
 
 _AGGREGATES = Check(
