@@ -23,7 +23,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-from spanbench_pipeline import warehouse
+from spanbench_pipeline import warehouse, writing
 from spanbench_pipeline.assets import build
 from spanbench_pipeline.assets import graph as graphs
 from spanbench_pipeline.assets.instance import open_instance
@@ -78,7 +78,7 @@ def plant(project: Project, kind: str, where: Any) -> None:
     elif kind == "record":
         dies_after(warehouse, "write", lambda target, *_: target == path)
     elif kind == "report":
-        dies_before(warehouse, "write_bytes", one_too_many)
+        dies_before(writing, "write_whole", one_too_many)
 
 
 def child(project: Project, when: Any) -> None:

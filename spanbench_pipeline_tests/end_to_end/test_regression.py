@@ -12,7 +12,7 @@ import dagster as dg
 import pyarrow.parquet as pq
 import pytest
 
-from spanbench_pipeline import cli, tables, warehouse
+from spanbench_pipeline import cli, tables, warehouse, writing
 from spanbench_pipeline.assets import accepted, build
 from spanbench_pipeline.assets import graph as graphs
 from spanbench_pipeline.assets.instance import failed_errors, open_instance
@@ -372,7 +372,7 @@ def kill_before(patched: pytest.MonkeyPatch, step: int) -> list[int]:
 
     for owner, method in (
         (warehouse, "write"),
-        (warehouse, "write_bytes"),
+        (writing, "write_whole"),
         (Path, "rename"),
         (Path, "replace"),
         (shutil, "rmtree"),

@@ -7,6 +7,7 @@ own, which a file tells what to do: that is read in whatever process the run hap
 from __future__ import annotations
 
 import contextlib
+import html
 import json
 import os
 import shutil
@@ -215,7 +216,7 @@ def test_a_planted_check_and_a_failing_run_arrive_once_on_every_channel(served: 
     assert served.arrived() == 3 * [[check]]
     [line] = (served.project.home / "alerts.jsonl").read_text().splitlines()
     told = json.loads(line)
-    text = served.hook.posts[0]["text"]
+    text = html.unescape(served.hook.posts[0]["text"])
     assert served.mail.messages[0].get_content().splitlines() == text.splitlines()
     for part in (
         "corpus small, asset small/chunks/planted, check chunk_ids_unique",

@@ -152,7 +152,7 @@ def measured(project: Project, config: str, metric: str, k: int | None, queries:
     return mean([values[query] for query in queries])
 
 
-@pytest.mark.parametrize("metric", ["complete_grounding@5", "char_recall_union@4", "recall@10"])
+@pytest.mark.parametrize("metric", ["complete_grounding@5", "char_recall_union@4", "span_recall@5"])
 def test_the_grid_holds_what_a_run_measures(project: Project, tune: Tune, metric: str):
     found = results(tune, metric)["cc"]
     name, k = metric.split("@")
