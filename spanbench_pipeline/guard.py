@@ -14,8 +14,8 @@ requests to any address, though it may not read the answers. Four rules, in this
 3. **Sec-Fetch-Site**, where a browser sends it: other sites may link to the UI (a link in an
    alert), and neither embed it nor fetch anything of it.
 4. **Endpoints.** No GraphQL in a GET: an image's address would be a mutation. GraphQL in a POST
-   is JSON, which no page may send elsewhere without being asked for Origin first. Reporting to
-   Dagster that an asset was made or checked is closed unless it was asked for.
+   must be JSON: a page of another site cannot send that without a CORS preflight, which is refused.
+   Reporting to Dagster that an asset was made or checked is closed unless it was asked for.
 """
 
 from __future__ import annotations

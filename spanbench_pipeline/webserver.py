@@ -67,7 +67,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
 
 @asynccontextmanager
 async def _lifespan(_: Any) -> AsyncIterator[None]:
-    """Ends in silence where the server is stopped (uvicorn's issue 1160)."""
+    """Ends without a traceback where the server is stopped: uvicorn cancels the lifespan then."""
     try:
         yield
     except asyncio.CancelledError:

@@ -1,6 +1,6 @@
 """The two processes of the web UI, Dagster's web server behind our guard and Dagster's daemon.
 
-They are kept as one: where one of the two ends, the other is stopped.
+Where one of the two ends, the other is stopped.
 """
 
 from __future__ import annotations

@@ -117,10 +117,10 @@ def matching(experiment: Experiment, inputs: ReportInputs) -> Blocks:
         Column("letters in no word", "percent"),
         Column("queries without a word", "count"),
         Column("queries' letters in no word", "percent"),
-        Column("first place by chunk order", "count"),
+        Column("ties at rank 1", "count"),
     )
     return [
-        Heading("What BM25 reads"),
+        Heading("Words that BM25 finds"),
         Table(columns, rows, ""),
         paragraph(
             "Average idf: what a word weighs on average; below zero, what holds the words asked "
