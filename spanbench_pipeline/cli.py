@@ -439,12 +439,16 @@ def _add_sql(commands: Commands[argparse.ArgumentParser]) -> None:
     )
     parser.add_argument("query", nargs="?", help="one SELECT; the views are named as the tables")
     parser.add_argument("--file", type=_path, help="read the query from a file")
-    parser.add_argument("--format", choices=("table", "csv", "json", "parquet"), default="table")
+    parser.add_argument(
+        "--format",
+        choices=("table", "csv", "json", "parquet"),
+        help="default: the ending of --output where it is .csv, .json or .parquet, else table",
+    )
     parser.add_argument("--output", metavar="FILE", help="write there, not to stdout")
     parser.add_argument(
         "--safe-csv",
         action="store_true",
-        help="csv in which no text begins as a spreadsheet's formula does",
+        help="with --format csv: no text begins as a spreadsheet's formula does",
     )
     parser.add_argument(
         "--allow-files",
@@ -492,14 +496,14 @@ def _add_adapt(commands: Commands[argparse.ArgumentParser]) -> None:
         commands,
         "adapt",
         _adapt,
-        "register your own documents and queries as an experiment",
+        "register your own documents and queries as an experiment (docs/your-own-corpus.md)",
         "  spanbench adapt --docs contracts/ --queries queries.jsonl --name my_contracts\n"
         "  spanbench run my_contracts",
     )
     parser.add_argument("--docs", type=_path, required=True, metavar="DIR", help=".txt, .md, .pdf")
-    parser.add_argument("--queries", type=_path, required=True, metavar="FILE", help="JSONL")
+    parser.add_argument("--queries", type=_path, required=True, metavar="FILE", help="JSON lines")
     parser.add_argument("--metadata", type=_path, metavar="FILE", help="JSON: doc_id -> fields")
-    parser.add_argument("--name", required=True, help="the corpus's name: [a-z0-9_]")
+    parser.add_argument("--name", required=True, help="lower-case words joined by one _")
     parser.add_argument("--max-documents", type=int, metavar="N", help="default: 250")
     parser.add_argument("--max-bytes", type=int, metavar="N", help="default: 2 GB")
 
@@ -510,7 +514,8 @@ def _add_accept(commands: Commands[argparse.ArgumentParser]) -> None:
         "accept",
         _accept,
         "make the stored run the one that later runs are compared with",
-        "  spanbench accept cuad\n  spanbench accept cuad --show",
+        "  spanbench accept cuad; spanbench run cuad; spanbench gate cuad\n"
+        "  spanbench accept cuad --show",
     )
     parser.add_argument("corpus", nargs="?", default="sample", help="default: sample")
     parser.add_argument("--show", action="store_true", help="only say what is accepted")
@@ -557,8 +562,10 @@ def _add_score(commands: Commands[argparse.ArgumentParser]) -> None:
         "  spanbench score --rankings mine.run --corpus cuad --chunker clause --name mine\n"
         "  spanbench score --rankings results.json --corpus legalbench_mini --format json",
     )
-    parser.add_argument("--rankings", type=_path, required=True, metavar="FILE")
-    parser.add_argument("--corpus", required=True, metavar="NAME")
+    parser.add_argument(
+        "--rankings", type=_path, required=True, metavar="FILE", help="or /dev/stdin, a pipe"
+    )
+    parser.add_argument("--corpus", required=True, metavar="NAME", help="whose gold counts")
     parser.add_argument(
         "--chunks", type=_path, metavar="FILE", help="every chunk: JSON lines or Parquet"
     )

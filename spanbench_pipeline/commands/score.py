@@ -93,8 +93,14 @@ def _alone(project: Project, scored: Scored) -> AbstractContextManager[None]:
     )
 
 
+def _default_name(rankings: Path) -> str:
+    """Return the file's name without its ending; a shell's pipe has a mere number for one."""
+    stem = without_halves(rankings.stem)
+    return "rankings" if stem.isdigit() and rankings.parent.name == "fd" else stem
+
+
 def _score(project: Project, asked: Asked) -> Scored:
-    given = without_halves(asked.rankings.stem) if asked.name is None else asked.name
+    given = _default_name(asked.rankings) if asked.name is None else asked.name
     if problem := names.problem(given):
         raise InputError(f"score: {problem}; give one with --name")
     name = names.tidy(given)
@@ -214,7 +220,7 @@ def _chunks(
             chunker=asked.chunker,
             file=near(stored),
         )
-    return made, {CUT: f"the chunker {asked.chunker}, anew"}
+    return made, {CUT: f"the chunker {asked.chunker} as it cuts now"}
 
 
 def _text(scored: Scored, folder: Path) -> str:

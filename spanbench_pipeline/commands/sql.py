@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import logging
 import sys
+from pathlib import Path
 from typing import Any
 
 import pyarrow as pa
@@ -27,7 +28,7 @@ _AS_TEXT = ("BIT", "TIME WITH TIME ZONE")
 def sql(
     project: Project,
     query: str,
-    shape: str,
+    shape: str | None,
     output: str | None,
     *,
     safe: bool = False,
@@ -35,11 +36,15 @@ def sql(
 ) -> None:
     """Runs ``query`` on views over what exists now and writes the result as ``shape``.
 
+    Without a shape the ending of ``output`` says which, where it names one; else it is a table.
     Nothing but the files behind the views can be read, unless ``allow_files``. Raises InputError
     with DuckDB's own message where the query is wrong.
     """
     if output is not None:
         writing.require_file(output, "--output")
+    if shape is None:
+        ending = "" if output is None else Path(output).suffix.lower().removeprefix(".")
+        shape = ending if ending in sql_shown.WRITERS else "table"
     if safe and shape != "csv":
         raise InputError("sql: --safe-csv goes with --format csv")
     graph = graphs.build(project)
@@ -107,7 +112,8 @@ def _warn_of_stale(project: Project, graph: Graph) -> None:
     with look_at(project) as instance:
         for corpus in graph.experiments:
             runner = Runner(project, instance, [s for s in graph.stages if s.corpus == corpus])
-            stale = runner.stale() if runner.records() else {}
+            made = runner.records() and (project.parquet / corpus).is_dir()
+            stale = runner.stale() if made else {}
             if stale:
                 log.warning(
                     "%s: %d assets are out of date, and what is read of them may be old: "

@@ -322,6 +322,18 @@ def test_json_holds_numbers_as_numbers(home: Path, capsysbinary, query: str, exp
         assert rows == expected
 
 
+@pytest.mark.parametrize(
+    ("name", "content"),
+    [("a.csv", b"a\n1\n"), ("a.JSON", b'[\n {\n  "a": 1\n }\n]\n'), ("a.x", b"a\n-\n1\n")],
+)
+def test_the_ending_of_the_output_says_its_format(
+    home: Path, tmp_path: Path, name: str, content: bytes
+):
+    target = tmp_path / name
+    assert cli.main(["--home", str(home), "sql", "SELECT 1 AS a", "--output", str(target)]) == 0
+    assert target.read_bytes() == content
+
+
 def test_one_odd_experiment_file_leaves_the_others_alone(
     home: Path, capsys: pytest.CaptureFixture[str]
 ):
