@@ -76,7 +76,7 @@ def _answer(project: Project, graph: Graph, query: str, shape: str, allow_files:
         files = views.files(project, graph.stages)
         connection = warehouse.connect(files, allow_files=allow_files)
         statements = connection.extract_statements(query)
-        if [s.type for s in statements] != [duckdb.StatementType.SELECT]:
+        if _kinds(statements) != [duckdb.StatementType.SELECT]:
             raise InputError("SQL: one SELECT and nothing else; the warehouse is only read")
         return _as_text(connection.sql(query), shape).to_arrow_table()
     except duckdb.PermissionException as error:
@@ -92,6 +92,17 @@ def _answer(project: Project, graph: Graph, query: str, shape: str, allow_files:
         if "INSTALL " in said:  # DuckDB's advice, which cannot be followed here
             said = f"{said.splitlines()[0]}: no extension is loaded, and the network never reached"
         raise InputError(f"SQL: {said}") from error
+
+
+def _kinds(statements: list[Any]) -> list[Any]:
+    """Return the type of each statement; None where DuckDB's own list of types lacks it."""
+    kinds = []
+    for statement in statements:
+        try:
+            kinds.append(statement.type)
+        except ValueError:
+            kinds.append(None)
+    return kinds
 
 
 def _as_text(relation: Any, shape: str) -> Any:

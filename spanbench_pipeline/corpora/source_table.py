@@ -35,7 +35,8 @@ def replaced(text: str, source: Values, path: Path) -> str:
     wanted = {key: value for key, (value, _) in source.items()}
     try:
         before = tomllib.loads(text)
-        made = _edited(text, source, before)
+        nested = any(isinstance(value, dict) for value in dict(before.get("source", {})).values())
+        made = None if nested else _edited(text, source, before)
         if made is not None and tomllib.loads(made) == {**before, "source": wanted}:
             return bom + made
     except (TOMLKitError, tomllib.TOMLDecodeError):
@@ -55,9 +56,10 @@ def _edited(text: str, source: Values, before: Mapping[str, Any]) -> str | None:
     start, end = place
     # Of the table alone: the library would bring arrays of tables that lie apart together.
     table = tomlkit.parse(text[start:end])
-    _update(cast("Table", table["source"]), source, "\r\n" if "\r\n" in text else "\n")
+    line_end = "\r\n" if "\r\n" in text else "\n"
+    _update(cast("Table", table["source"]), source, line_end)
     made = tomlkit.dumps(table)
-    apart = "" if made.endswith("\n") or end == len(text) else "\n"
+    apart = "" if made.endswith("\n") or end == len(text) else line_end
     return text[:start] + made + apart + text[end:]
 
 

@@ -22,6 +22,10 @@ from spanbench_pipeline.exchange.stamp import Stamp
 Fields = dict[str, Any]
 
 # JSON leaves these bare, yet many readers of lines would break a line at them.
+KEYS = ("query_id", "query", "corpus", "config", "metrics", stamp.KEY)
+"""Keys of a line beside its list."""
+_OF_THE_LINE = ("query_id", "query", "corpus", "config")
+"""Keys that an entry may repeat, if they say there what the line says."""
 _LINE_BREAKS = str.maketrans({c: f"\\u{ord(c):04x}" for c in "\x85\u2028\u2029"})
 
 
@@ -67,12 +71,24 @@ def read(values: Sequence[Value]) -> list[GivenList]:
     """The lists of a file's JSON values, in its order.
 
     Each has ``query_id`` and exactly one array, the ranking, best first. What was asked may stand
-    under ``query``, and of which corpus under ``corpus``; other keys are left alone. An entry is an
-    object with ``doc_id``, ``start`` and ``end`` (or ``start_char`` and ``end_char``), or with
-    ``chunk_id``; with ``score``, ``rank`` and ``text`` where it has them. Raises InputError naming
-    file, line and query.
+    under ``query``, of which corpus under ``corpus``, and of which configuration under ``config``,
+    one a file; other keys are left alone, and named. An entry is an object with ``doc_id``,
+    ``start`` and ``end`` (or ``start_char`` and ``end_char``), or with ``chunk_id``; with
+    ``score``, ``rank`` and ``text`` where it has them. Raises InputError naming file, line and
+    query.
     """
-    return [_list(value, where) for where, value in values]
+    found = [_list(value, where) for where, value in values]
+    configs = {
+        value["config"]: where
+        for where, value in values
+        if fields.text(value, "config", where) is not None
+    }
+    if len(configs) > 1:
+        named = ", ".join(f"{config!r} ({where})" for config, where in sorted(configs.items())[:5])
+        raise InputError(
+            f"the file holds rankings of {len(configs)} configurations: {named}; score each alone"
+        )
+    return found
 
 
 def stamp_of(values: Sequence[Value]) -> Stamp | None:
@@ -101,12 +117,25 @@ def _list(value: Any, where: str) -> GivenList:
         named = f" ({', '.join(arrays)})" if arrays else ""
         raise InputError(f"{at}: {len(arrays)} arrays{named}, not the one that is the ranking")
     entries = value[arrays[0]]
-    others: set[str] = set()
-    made = [_entry(entry, f"{at}, entry {n}", n, others) for n, entry in enumerate(entries, 1)]
+    others = fields.others({k: v for k, v in value.items() if k != arrays[0]}, KEYS, at)
+    made = []
+    for number, entry in enumerate(entries, 1):
+        made.append(_entry(entry, f"{at}, entry {number}", number, others))
+        _require_same(entry, value, f"{at}, entry {number}")
     query, corpus = (fields.text(value, key, at) for key in ("query", "corpus"))
     return GivenList(
         query_id, tuple(made), where, query=query, corpus=corpus, others=frozenset(others)
     )
+
+
+def _require_same(entry: Fields, line: Fields, where: str) -> None:
+    """Refuse an entry that says of its query, corpus or configuration what its line does not."""
+    for key in _OF_THE_LINE:
+        if key in entry and key in line and entry[key] != line[key]:
+            raise InputError(
+                f"{where}: its {key} is {fields.shown(entry[key])}, but its list is of "
+                f"{fields.shown(line[key])}"
+            )
 
 
 def _entry(value: Any, where: str, number: int, others: set[str]) -> Entry:
@@ -116,7 +145,7 @@ def _entry(value: Any, where: str, number: int, others: set[str]) -> Entry:
             f"{where}: must be an object with doc_id, start and end, not {kind(value)}"
             + (f": {what}" if what else "")
         )
-    others |= fields.others(value, fields.ENTRY, where)
+    others |= fields.others(value, (*fields.ENTRY, *_OF_THE_LINE), where)
     said = fields.statements(value, where)
     if said["chunk_id"] is None:
         has_place = said["start"] is not None or said["end"] is not None

@@ -207,6 +207,7 @@ def test_gold_with_white_space_at_an_edge_is_counted(corpus: Corpus, tmp_path: P
         ("corpus = ", "not valid TOML"),
         ('corpus = "mine"\nconfigurationz = []\n', "unknown key 'configurationz'"),
         (EDITED.replace('"directory"', '"cuad"'), "kind = 'cuad'"),
+        (EDITED + "\n[source.mine]\n# a note\nx = 1\n", r"\[source\]\nkind = "),
         (EDITED.replace("[source]  #", "[source] #").replace('kind = "d', 'kind = "D'), "kind"),
         (
             'corpus = "mine"\nsource = { kind = "directory" }\nchunkers = { naive = {} }\n'

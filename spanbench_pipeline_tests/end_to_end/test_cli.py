@@ -149,7 +149,10 @@ def test_wrong_sql_is_wrong_input(home: Path, capsys: pytest.CaptureFixture[str]
 
 @pytest.mark.parametrize(
     "query",
-    ["SELECT 1; SELECT 2", "DROP VIEW configs", "COPY configs TO 'x.csv'", "INSTALL httpfs", ""],
+    [
+        *("SELECT 1; SELECT 2", "DROP VIEW configs", "COPY configs TO 'x.csv'", "INSTALL httpfs"),
+        *("UPDATE EXTENSIONS", ""),
+    ],
 )
 def test_the_warehouse_is_only_read(home: Path, capsys: pytest.CaptureFixture[str], query: str):
     assert cli.main(["--home", str(home), "sql", query]) == 2

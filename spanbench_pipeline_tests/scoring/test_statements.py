@@ -93,6 +93,40 @@ def test_an_entry_is_one_place_or_refused(table: bool, keys: tuple[str, str]) ->
     assert accepted == (2 * (16 + 2) if table else 2 * 2 + 8 + 2)
 
 
+@pytest.mark.parametrize(
+    "beside",
+    [{"queryId": "q2"}, {"Query": "when?"}, {"Corpus": "d"}, {"query": "when?"}, {"corpus": "d"}],
+)
+def test_what_stands_beside_a_list_is_held_to_it(beside: dict[str, str]) -> None:
+    with pytest.raises(InputError, match=r"^mine line 1, query q1"):
+        taken(lines(TRUE, **beside))
+
+
+@pytest.mark.parametrize(
+    ("key", "same", "other"),
+    [("query_id", "q1", "q2"), ("query", "who pays?", "when?"), ("corpus", "c", "d")],
+)
+def test_an_entry_says_what_its_line_says(key: str, same: str, other: str) -> None:
+    assert taken(lines(TRUE | {key: same}, **{key: same})).rankings.num_rows == 3
+    with pytest.raises(InputError, match=rf"entry 1: its {key} is '"):
+        taken(lines(TRUE | {key: other}, **{key: same}))
+
+
+def test_a_file_of_json_lines_is_of_one_configuration() -> None:
+    one = json.dumps({"query_id": "q1", "ranking": [TRUE], "config": "a"})
+    for config, accepted in (("a", True), ("b", False)):
+        data = "\n".join((one, json.dumps({"query_id": "q2", "ranking": [], "config": config})))
+        if accepted:
+            assert taken(data.encode()).rankings.num_rows == 1
+        else:
+            with pytest.raises(InputError, match=r"2 configurations.*'a'.*'b'"):
+                taken(data.encode())
+
+
+def test_other_keys_of_a_line_are_named() -> None:
+    assert taken(lines(TRUE, chunker="clause", depth=3)).left_alone == ("chunker", "depth")
+
+
 @pytest.mark.parametrize("table", [True, False])
 def test_parquet_says_the_same_of_its_places(table: bool) -> None:
     """Its places are whole; chunk and text stand beside them or not."""
