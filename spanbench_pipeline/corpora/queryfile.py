@@ -8,6 +8,7 @@ from itertools import islice
 from typing import Any, TypeVar
 
 from spanbench_pipeline import evalset, likeness
+from spanbench_pipeline.codepoints import is_blank
 from spanbench_pipeline.corpora import strict_json
 from spanbench_pipeline.corpora.strict_json import Number, kind
 from spanbench_pipeline.errors import SHOWN, InputError, refuse_all
@@ -134,7 +135,7 @@ def _optional(given: Fields, key: str, at: str) -> str | None:
     if not isinstance(found, str):
         raise InputError(f"{at}: {key} must be text, not {kind(found)}")
     # A doc_id is a file's name, which may be blank; that one is found, or unknown.
-    if key != "doc_id" and not found.strip():
+    if key != "doc_id" and is_blank(found):
         raise InputError(f"{at}: {key} is empty")
     return found
 
