@@ -101,12 +101,10 @@ def _fields(
     if id(field) in seen:  # a field has one place; many ways to each would take for ever
         return
     seen.add(id(field))
-    given = {**inherited, **{key: _object(field[key]) for key in INHERITED if key in field}}
-    kids = [
-        kid
-        for kid in map(_object, _object(field.get("/Kids" if above else "/Fields")) or ())
-        if kid
-    ]
+    own = {key: _object(field.get(key)) for key in INHERITED}
+    given = {**inherited, **{key: value for key, value in own.items() if value is not None}}
+    listed = _object(field.get("/Kids" if above else "/Fields")) or ()
+    kids = [kid for kid in map(_object, listed) if kid]
     below = [kid for kid in kids if not above or "/T" in kid or "/Kids" in kid]
     if above and not below:
         yield parent, {**given, "/AS": [_object(one.get("/AS")) for one in (field, *kids)]}
@@ -118,21 +116,29 @@ def _fields(
 
 def _value(field: Mapping[str, Any]) -> Any:
     """A field's value as its page shows it."""
+    from pypdf.generic import NameObject
+
     value, kind = field.get("/V"), field.get("/FT")
-    options = [_object(option) for option in field.get("/Opt") or ()]
+    options = _items(field.get("/Opt"))
     if kind == "/Btn":
         if value is None and not _flags(field) & PUSHBUTTON:
             value = next((state for state in field["/AS"] if state not in (None, UNTICKED)), None)
         # With options, a button's states are their numbers.
-        number = str(value)[1:]
-        named = number.isdecimal() and int(number) < len(options)
+        number = value[1:] if isinstance(value, NameObject) else ""
+        named = number.isdecimal() and len(number) < 9 and int(number) < len(options)
         return options[int(number)] if named else value
     if kind == "/Ch":
-        shown = {_object(one[0]): _object(one[1]) for one in options[::-1] if isinstance(one, list)}
+        pairs = [pair for pair in map(_items, options) if len(pair) == 2]
+        shown = {str(exported): text for exported, text in reversed(pairs)}
         if isinstance(value, list):
-            return [shown.get(one, one) for one in map(_object, value)]
+            return [shown.get(one, one) if isinstance(one, str) else one for one in _items(value)]
         return shown.get(value, value) if isinstance(value, str) else value
     return value
+
+
+def _items(value: Any) -> list[Any]:
+    """What an array holds; nothing where it is none."""
+    return [_object(one) for one in value] if isinstance(value, list) else []
 
 
 def _flags(field: Mapping[str, Any]) -> int:
@@ -158,7 +164,8 @@ def _text(value: Any) -> str | None:
 
 
 def _object(value: Any) -> Any:
-    """What an indirect object stands for; anything else is itself."""
-    from pypdf.generic import IndirectObject
+    """What an indirect object stands for; null is None, and anything else is itself."""
+    from pypdf.generic import IndirectObject, NullObject
 
-    return value.get_object() if isinstance(value, IndirectObject) else value
+    found = value.get_object() if isinstance(value, IndirectObject) else value
+    return None if isinstance(found, NullObject) else found
