@@ -819,6 +819,10 @@ def test_a_gold_text_that_is_not_there_tells_what_the_document_lacks(partly: Cor
     with pytest.raises(InputError) as caught:
         load(partly)
     assert "pages" not in str(caught.value)
+    partly.lines(ASK | {"gold_texts": ["it is not in document 'p'"]})  # of another, in these words
+    with pytest.raises(InputError) as caught:
+        load(partly)
+    assert "pages" not in str(caught.value)
 
 
 @pytest.mark.parametrize("data", [b"", b"[]", b'{"a": 7}', b'{"a": {"n_chars": 1}}'])
@@ -841,13 +845,13 @@ def test_a_gold_text_is_found_exactly_where_it_stands_once(text: str, part: str)
     line = json.dumps({"query": "q", "doc_id": "d", "gold_texts": [part]}).encode()
     if is_blank(part):
         with pytest.raises(InputError, match="white space"):
-            queryfile.read(line, "f", {"d": text})
+            queryfile.read(line, "f", {"d": text}, queryfile.Problems())
     elif len(places) == 1:
-        (query,) = queryfile.read(line, "f", {"d": text})
+        (query,) = queryfile.read(line, "f", {"d": text}, queryfile.Problems())
         assert [(g.start, g.end) for g in query.gold] == [(places[0], places[0] + len(part))]
     else:
         with pytest.raises(InputError, match=f"stands {len(places)} times" if places else "not in"):
-            queryfile.read(line, "f", {"d": text})
+            queryfile.read(line, "f", {"d": text}, queryfile.Problems())
 
 
 @settings(deadline=None)
@@ -858,11 +862,11 @@ def test_offsets_are_taken_exactly_where_they_hold_characters(
     line = json.dumps({"query": "q", "doc_id": "d", "gold_spans": [[start, end]]}).encode()
     held = set(range(start, end))
     if held and held <= set(range(len(text))):
-        (query,) = queryfile.read(line, "f", {"d": text})
+        (query,) = queryfile.read(line, "f", {"d": text}, queryfile.Problems())
         assert [(g.start, g.end) for g in query.gold] == [(start, end)]
     else:
         with pytest.raises(InputError, match="0 <= start < end"):
-            queryfile.read(line, "f", {"d": text})
+            queryfile.read(line, "f", {"d": text}, queryfile.Problems())
 
 
 def test_what_is_read_holds_every_invariant(corpus: Corpus) -> None:
