@@ -15,7 +15,7 @@ from dataclasses import dataclass, field
 import pyarrow as pa
 
 from spanbench_pipeline import spans, tables
-from spanbench_pipeline.codepoints import is_blank
+from spanbench_pipeline.codepoints import is_blank, refuse_halves
 from spanbench_pipeline.errors import InputError, refuse_all
 from spanbench_pipeline.likeness import suggested
 
@@ -211,7 +211,7 @@ def _check_document(corpus: str, document: Document) -> None:
     where = f"corpus {corpus}, document {document.doc_id!a} ({document.source_file!a})"
     fields = itertools.chain(*document.metadata.items())
     for text in (document.doc_id, document.title, document.text, *fields):
-        _check_text(where, text)
+        refuse_halves(text, where)
     if is_blank(document.text):
         raise InputError(
             f"corpus {corpus}, document {document.doc_id} ({document.source_file}): no text but "
@@ -223,17 +223,6 @@ def _check_document(corpus: str, document: Document) -> None:
             f"corpus {corpus}, document {document.doc_id}: metadata field {shadowed[0]!r} is a "
             "name that chunks have of their own; rename it"
         )
-
-
-def _check_text(where: str, text: str) -> None:
-    """Refuses half a surrogate pair, which JSON can hold and UTF-8 cannot."""
-    try:
-        text.encode("utf-8")
-    except UnicodeEncodeError as error:
-        raise InputError(
-            f"{where}: character {error.start} of {text[:40]!a} is half of a surrogate pair, "
-            "which is no text; mend the source"
-        ) from error
 
 
 def _query_problems(
@@ -257,8 +246,8 @@ def _check_query(
     kinds = (query.clause_type or "", query.subset or "")
     filters = itertools.chain(*query.filters.items())
     for text in (query.query_id, query.text, *kinds, *filters):
-        _check_text(where, text)
-    if not query.text.strip():
+        refuse_halves(text, where)
+    if is_blank(query.text):
         raise InputError(f"{where}: the query is empty")
     if not query.gold:
         raise InputError(f"{where}: no gold span")

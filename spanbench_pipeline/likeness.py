@@ -15,6 +15,8 @@ from dataclasses import dataclass
 from functools import lru_cache
 from itertools import accumulate, islice
 
+from spanbench_pipeline.codepoints import without_width
+
 MOST_COMPARED = 5000
 """Known names that are compared with an unknown one by similarity: no message may take seconds."""
 MOST_FOLDED = 100_000
@@ -35,16 +37,6 @@ _SPACES = re.compile(r"[^\S\n\r\x85\u2028\u2029]")
 
 
 @lru_cache(maxsize=1)
-def _invisible() -> str:
-    """Format characters (zero-width ones, soft hyphens, byte order marks) and variation selectors,
-    for a class of a regular expression.
-    """
-    blocks = (*range(0x10000), *range(0x1D000, 0x1D200), *range(0xE0000, 0xE0080))
-    formats = [chr(c) for c in blocks if unicodedata.category(chr(c)) == "Cf"]
-    return re.escape("".join(formats)) + "\u034f\ufe00-\ufe0f\U000e0100-\U000e01ef"
-
-
-@lru_cache(maxsize=1)
 def _marks() -> str:
     """Combining marks, which a letter may have behind it, for a class of a regular expression."""
     blocks = (*range(0x300, 0x10000), *range(0x10000, 0x1E000))
@@ -52,7 +44,7 @@ def _marks() -> str:
 
 
 FOLDS: dict[str, Callable[[str], str]] = {
-    "invisible characters": lambda text: re.sub(f"[{_invisible()}]", "", text),
+    "invisible characters": lambda text: re.sub(f"[{without_width()}]", "", text),
     "line ends": lambda text: _LINE_ENDS.sub("\n", text),
     "kinds of space": lambda text: _SPACES.sub(" ", text),
     "line breaks and runs of white space": lambda text: re.sub(r"\s+", " ", text),
@@ -175,7 +167,7 @@ def _folded_with_offsets(text: str) -> tuple[str, Sequence[int], Sequence[int]]:
     A cluster is what folds apart from its neighbours: a run of white space and invisible
     characters, or a character with its combining marks. Both lists have the end as well.
     """
-    cluster = re.compile(rf"[\s{_invisible()}]+|.[{_marks()}]*", re.DOTALL)
+    cluster = re.compile(rf"[\s{without_width()}]+|.[{_marks()}]*", re.DOTALL)
     memo: dict[str, str] = {}
     pieces, lengths = [], []
     for piece in cluster.findall(text):

@@ -13,6 +13,8 @@ import unicodedata
 from collections.abc import Collection, Hashable, Iterable, Mapping
 from typing import NewType, Self, TypeVar
 
+from spanbench_pipeline.codepoints import BLANK_WIDE, has_no_width
+
 SLUG = re.compile(r"[a-z0-9]+(_[a-z0-9]+)*")
 MAX_KEY = 200
 """Characters of a key: with an ending, file systems take 255 bytes."""
@@ -22,6 +24,8 @@ _DIGITS = (8, 16, 64)
 """Hexadecimal digits of a hash: the first number that tells the keys apart."""
 _UNSEEN = {"Cc": "a control character", "Cs": "half a character", "Zl": "a line break"}
 _UNSEEN["Zp"] = _UNSEEN["Zl"]
+_TURNING = frozenset("\u061c\u200e\u200f\u202a\u202b\u202c\u202d\u202e\u2066\u2067\u2068\u2069")
+"""What Unicode calls bidirectional controls: they turn the order in which others are shown."""
 _NAMELESS = "name"
 """Stands for the slug of a name that has none."""
 
@@ -146,16 +150,19 @@ def tidy(name: str) -> str:
 
 
 def seen_as(name: str) -> str:
-    """What a reader sees of a name: tidy, without characters that have no width.
+    """What a reader sees of a name: tidy, without what has no width, blanks as spaces.
 
     Two names that are seen as one cannot be told apart in any table.
     """
-    return tidy("".join(c for c in name if unicodedata.category(c) != "Cf"))
+    shown = (" " if c in BLANK_WIDE else c for c in name if not has_no_width(c))
+    return tidy("".join(shown))
 
 
 def problem(name: str) -> str:
     """Why a text cannot be a name; empty where it can."""
     for character in name:
+        if character in _TURNING:
+            return f"name {name!r} holds a control of text direction ({character!a})"
         if what := _UNSEEN.get(unicodedata.category(character)):
             return f"name {name!r} holds {what} ({character!r})"
     if not any(character.isalnum() for character in name):

@@ -128,6 +128,7 @@ def test_a_long_text_is_cut_in_messages() -> None:
         ([ASKED, ASKED], "corpus lab: query id 'q1' is given 2 times"),
         ([asking(query_id="")], "corpus lab: a query has an empty id"),
         ([asking(text=" \n")], "query q1: the query is empty"),
+        ([asking(text="\u200b\u00ad\u2800")], "query q1: the query is empty"),
         ([asking(gold=[])], "query q1: no gold span"),
         ([asking(doc_id="C")], "query q1: unknown document 'C'"),
         (
@@ -169,7 +170,7 @@ def test_queries_that_are_refused(queries: list[Query], message: str) -> None:
         ([A, dataclasses.replace(B, text="")], r"document B \(b.txt\): no text but white space"),
         (
             [dataclasses.replace(A, text="ab\ud83d")],
-            r"document 'A' \('a.txt'\): character 2 of 'ab\\ud83d' is half of a surrogate pair",
+            r"document 'A' \('a.txt'\): character 2 is U\+D83D, half of a UTF-16 surrogate pair",
         ),
         (
             [dataclasses.replace(A, metadata={"doc_id": "x"})],
@@ -277,7 +278,7 @@ def test_stored_text_that_is_not_the_recorded_one(values: dict[str, Any]) -> Non
 def test_half_a_character_anywhere_is_refused(
     documents: list[Document], queries: list[Query]
 ) -> None:
-    with pytest.raises(InputError, match="half of a surrogate pair"):
+    with pytest.raises(InputError, match="half of a UTF-16 surrogate pair"):
         assemble(*documents, queries=queries)
 
 
@@ -292,5 +293,5 @@ def test_half_a_character_anywhere_is_refused(
 def test_half_a_character_in_a_field_or_filter_is_refused(
     documents: list[Document], queries: list[Query]
 ) -> None:
-    with pytest.raises(InputError, match="half of a surrogate pair"):
+    with pytest.raises(InputError, match="half of a UTF-16 surrogate pair"):
         assemble(*documents, queries=queries)

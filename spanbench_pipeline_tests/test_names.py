@@ -100,6 +100,9 @@ def test_long_names_are_cut_and_still_told_apart():
         ("a\x00", "control character"),
         ("\x1b[31ma", "control character"),
         ("a\u2028b", "line break"),
+        ("a\u202eb", "direction"),
+        ("a\u2066b", "direction"),
+        ("a\u200fb", "direction"),
         ("a\udce9", "half a character"),
         ("clause + hybrid", ""),
         ("модель", ""),
@@ -112,7 +115,13 @@ def test_what_no_table_can_show_is_no_name(name: str, problem: str):
     assert bool(problem) == bool(names.problem(name))
 
 
-@pytest.mark.parametrize("like", ["cafe\u0301 1", "café  1", " café 1", "café\u200b 1"])
+@pytest.mark.parametrize(
+    "like",
+    [
+        *("cafe\u0301 1", "café  1", " café 1", "café\u200b 1", "café\u28001\u3164"),
+        *("café\ufe0f 1", "café\u034f 1", "café\U000e0100 1", "ca\u115ffé 1", "café\u180b 1"),
+    ],
+)
 def test_names_that_look_the_same(like: str):
     assert names.seen_as(like) == names.seen_as("café 1")
     assert names.seen_as("Café 1") != names.seen_as("café 1")

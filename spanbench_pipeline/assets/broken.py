@@ -7,6 +7,7 @@ from collections.abc import Collection, Mapping
 import dagster as dg
 
 from spanbench_pipeline import names
+from spanbench_pipeline.codepoints import without_halves
 from spanbench_pipeline.errors import InputError
 from spanbench_pipeline.freshness import Key
 
@@ -29,16 +30,11 @@ def assets(broken: Mapping[str, InputError], taken: Collection[Key] = ()) -> lis
         dg.AssetSpec(
             key=[GROUP, named[stem]],
             group_name=GROUP,
-            description=f"**Left out, with all its assets:** {_told(error)}\n\n"
+            description=f"**Left out, with all its assets:** {without_halves(str(error))}\n\n"
             "Mend the file, then reload the code location. The other corpora are not concerned.",
             tags={"broken": "experiment"},
             kinds={"toml"},
-            metadata={"error": _told(error)},
+            metadata={"error": without_halves(str(error))},
         )
         for stem, error in broken.items()
     ]
-
-
-def _told(error: InputError) -> str:
-    """What is wrong, where a path in it may hold bytes that are no text: pages cannot."""
-    return str(error).encode("utf-8", "backslashreplace").decode()

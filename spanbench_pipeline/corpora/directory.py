@@ -79,10 +79,12 @@ class DirectorySource:
     def asked(self, documents: Iterable[Document], entries: Manifest) -> list[Query]:
         """The queries about ``documents``, in file order; ``entries`` is what is known of these."""
         texts = {d.doc_id: d.text for d in documents}
+        problems = queryfile.Problems()
         try:
-            return queryfile.read(files.read_bytes(self.queries), str(self.queries), texts)
+            data = files.read_bytes(self.queries)
+            return queryfile.read(data, str(self.queries), texts, problems)
         except InputError as error:
-            raise InputError(f"{error}{_unread(str(error), entries)}") from error
+            raise InputError(f"{error}{_unread(problems.absent, entries)}") from error
 
     def extracted(self) -> tuple[list[Document], Manifest]:
         """The documents with text and metadata, and what a manifest is to record of them.
@@ -206,13 +208,12 @@ def _document(path: Path, made: Extracted, metadata: Mapping[str, dict[str, str]
     )
 
 
-def _unread(message: str, entries: Manifest) -> str:
-    """What is noted of the documents in which, says the ``message``, a gold text is not."""
+def _unread(doc_ids: Iterable[str], entries: Manifest) -> str:
+    """What is noted of these documents, in which a gold text is not."""
     return "".join(
         f"\nOf document {doc_id!r}: {note}"
-        for doc_id, entry in sorted(entries.items())
-        if f"is not in document {doc_id!r}" in message
-        for note in entry.get("notes", ())
+        for doc_id in sorted(doc_ids)
+        for note in entries[doc_id].get("notes", ())
     )
 
 

@@ -6,7 +6,7 @@ import io
 import logging
 import re
 from collections import defaultdict
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from itertools import groupby
@@ -14,28 +14,31 @@ from typing import TYPE_CHECKING, Any
 
 from spanbench_pipeline.codepoints import NO_CHARACTER, is_blank, join_surrogates
 from spanbench_pipeline.corpora import filetypes
+from spanbench_pipeline.corpora import pdf_fonts as fonts
 from spanbench_pipeline.corpora import pdf_forms as forms
 from spanbench_pipeline.errors import InputError
 
 if TYPE_CHECKING:
     from pypdf import PageObject, PdfReader
 
-MEND = "print the PDF to a new PDF and run OCR on it"
 NO_TEXT = "no text: a scan, which needs OCR, or empty pages"
-NO_MAP = (
-    "text in a font without a map to Unicode, so that glyph numbers stand in place of its letters: "
-    f"{MEND}"
+PRIVATE = (
+    "characters for private use (U+E000 and the like), whose meaning only their font knows: "
+    f"bullets, or letters that are lost. If letters: {fonts.MEND}"
 )
 NO_CHARACTERS = (
     "characters that no text holds, such as NUL, where a font's map to Unicode is wrong or absent: "
-    f"{MEND}"
+    f"{fonts.MEND}"
 )
 ANNOTATIONS = "typed onto the page as annotations, which are not read: print the PDF to a new PDF"
 NOT_EXAMINED = "damaged fonts or annotations: whether all of the text was read is not known"
-CHARSETS = ("UCS2", "UTF16", "GB-EUC", "GBpc-EUC", "GBK", "ETen", "90ms-RKSJ")
-"""Parts of the names of predefined encodings from which pypdf knows the characters."""
-GLYPH_NUMBER = re.compile(r"/(g|c|cid|glyph|index)[_#]?\d+", re.IGNORECASE)
-"""A glyph's name that is a number and names no character."""
+PRIVATE_USE = re.compile("[\ue000-\uf8ff\U000f0000-\U000ffffd\U00100000-\U0010fffd]")
+NO_LINE_END = re.compile("[\x0b\x0c\x85]")
+"""What a text file may hold and a page's text cannot: pypdf ends lines with newlines alone."""
+TYPED = ("/Contents", "/RC")
+"""Where an annotation has the text that somebody typed, plain and rich."""
+UNSHOWN = ("/Popup", "/Widget")
+"""Annotations that show no text of their own, or a field's, which is read."""
 
 
 @dataclass(frozen=True)
@@ -105,70 +108,45 @@ def _joined(text: str, where: str) -> str:
     try:
         return join_surrogates(text, where)
     except InputError as error:
-        raise InputError(f"{error}. A font's map to Unicode is wrong: {MEND}") from error
+        raise InputError(f"{error}. A font's map to Unicode is wrong: {fonts.MEND}") from error
 
 
 def _faults(page: PageObject, text: str) -> Iterator[str]:
     """What of a page with this text a person reads and spanbench does not."""
     if is_blank(text):
         yield NO_TEXT
-    if NO_CHARACTER.search(text):
+    if NO_CHARACTER.search(text) or NO_LINE_END.search(text):
         yield NO_CHARACTERS
+    if PRIVATE_USE.search(text):
+        yield PRIVATE
     try:
-        fonts = list(_fonts(page.get("/Resources"), set()))
-        unmapped = any(map(_unmapped, fonts)) and _shows_unmapped(page)
+        shown = fonts.faults(page)
         written = any(_is_written(annotation) for annotation in page.get("/Annots") or ())
     except Exception:  # as for the whole file; the text was read, so that is no reason to refuse it
         yield NOT_EXAMINED
         return
-    if unmapped:
-        yield NO_MAP
+    yield from shown
     if written:
         yield ANNOTATIONS
 
 
-def _fonts(resources: Any, seen: set[int]) -> Iterator[Mapping[str, Any]]:
-    """The fonts of a page's resources and of the forms (XObjects) that it draws."""
-    found = resources.get_object() if resources else None
-    if not found or id(found) in seen:
-        return
-    seen.add(id(found))
-    for font in (found.get("/Font") or {}).values():
-        yield font.get_object()
-    for drawn in (found.get("/XObject") or {}).values():
-        yield from _fonts(drawn.get_object().get("/Resources"), seen)
-
-
-def _unmapped(font: Mapping[str, Any] | None) -> bool:
-    """Whether pypdf can know a font's glyphs by their numbers alone."""
-    if not font or "/ToUnicode" in font:
-        return False
-    encoding = font.get("/Encoding")
-    encoding = encoding.get_object() if encoding else None
-    if font.get("/Subtype") == "/Type0":
-        named = isinstance(encoding, str) and any(part in encoding for part in CHARSETS)
-        return not named
-    if not isinstance(encoding, Mapping):
-        return False
-    names = encoding.get("/Differences") or ()
-    return any(isinstance(name, str) and GLYPH_NUMBER.fullmatch(name) for name in names)
-
-
-def _shows_unmapped(page: PageObject) -> bool:
-    """Whether any text of the page is in such a font, rather than only within its reach."""
-    found = []
-
-    def visit(text: str, _cm: Any, _tm: Any, font: Mapping[str, Any] | None, _size: Any) -> None:
-        found.append(_unmapped(font) and bool(text.strip()))
-
-    page.extract_text(visitor_text=visit)
-    return any(found)
-
-
 def _is_written(annotation: Any) -> bool:
-    """Whether an annotation is text that somebody typed onto the page."""
+    """Whether an annotation is text that somebody typed or stamped onto the page."""
     found = annotation.get_object()
-    return found.get("/Subtype") == "/FreeText" and not is_blank(str(found.get("/Contents", "")))
+    if found.get("/Subtype") in UNSHOWN:
+        return False
+    typed = TYPED if found.get("/Subtype") == "/FreeText" else ()
+    if any(not is_blank(_typed(fonts.as_object(found.get(key)))) for key in typed):
+        return True
+    shown = fonts.as_object((fonts.as_object(found.get("/AP")) or {}).get("/N")) or {}
+    return any(True for _ in fonts.within(shown.get("/Resources")))
+
+
+def _typed(value: Any) -> str:
+    from pypdf.generic import StreamObject
+
+    rich = value.get_data().decode("utf-8", "replace") if isinstance(value, StreamObject) else value
+    return re.sub("<[^>]*>", "", str(rich or ""))
 
 
 def _numbers(pages: list[int]) -> str:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -15,6 +15,11 @@ if TYPE_CHECKING:
 DEEPEST = 32
 """How many levels of fields below fields are followed."""
 UNTICKED = "/Off"
+INHERITED = ("/FT", "/Ff", "/V", "/Opt")
+"""What a field has from the one above where it says nothing of its own."""
+PASSWORD = 1 << 13
+PUSHBUTTON = 1 << 16
+"""Flags of a field."""
 
 
 @dataclass(frozen=True)
@@ -28,22 +33,27 @@ class Form:
 def read(reader: PdfReader, where: str) -> Form:
     """Return the values of a PDF's form as lines ``name: value``, in the order of its fields.
 
-    A field's name is its full one, ``parent.child``; several chosen values are joined by a comma. A
-    line break in a value is one newline. Fields without a value, boxes that are not ticked,
-    buttons and signatures give no line; a line that is given twice stands once. Raises InputError,
-    opening with ``where``, for half a surrogate pair, naming the field.
+    A field's name is its full one, ``parent.child``; without one the value stands alone. A choice
+    is what the page shows of it; several are joined by a comma. A line break in a value is one
+    newline. Fields of pages that the form does not list follow. Fields without a value, boxes that
+    are not ticked, buttons and signatures give no line, and passwords a note alone; what is given
+    twice stands once. Raises InputError, opening with ``where``, for half a surrogate pair, naming
+    the field.
     """
     lines: dict[str, None] = {}
     notes: list[str] = []
     try:
-        form = _object(_object(reader.root_object).get("/AcroForm"))
-        if not form:
-            return Form((), ())
-        for name, value in _fields(form, "", None, (), set()):
+        form = _object(_object(reader.root_object).get("/AcroForm")) or {}
+        for name, field in _all(form, reader.pages):
+            value = _value(field)
             if isinstance(value, bytes):
                 notes.append(f"form field {name!r}: its value is no text, and is left out")
+            elif _flags(field) & PASSWORD and field.get("/FT") in ("/Tx", None):
+                if _text(value):
+                    notes.append(f"form field {name!r}: a password, which is left out")
             elif text := _text(value):
-                line = join_surrogates(f"{name}: {text}", f"{where}, form field {name!r}")
+                line = f"{name}: {text}" if name else text
+                line = join_surrogates(line, f"{where}, form field {name!r}")
                 lines[line] = None
                 if NO_CHARACTER.search(line):
                     notes.append(f"form field {name!r}: characters that no text holds, such as NUL")
@@ -60,24 +70,80 @@ def read(reader: PdfReader, where: str) -> Form:
     return Form(tuple(lines), tuple(notes))
 
 
+def _all(form: Any, pages: Iterable[Any]) -> Iterator[tuple[str, Mapping[str, Any]]]:
+    """The fields of the form, then those whose place is on a page alone: see ``_fields``."""
+    seen: set[int] = set()
+    yield from _fields(form, "", {}, (), seen)
+    for page in pages:
+        for annotation in _object(page.get("/Annots")) or ():
+            found = _object(annotation)
+            if not found or found.get("/Subtype") != "/Widget":
+                continue
+            line = [found]
+            while (above := _object(line[-1].get("/Parent"))) and len(line) < DEEPEST:
+                line.append(above)
+            if seen.isdisjoint(map(id, line)):
+                yield from _fields({"/Fields": [line[-1]]}, "", {}, (), seen)
+
+
 def _fields(
-    field: Any, parent: str, inherited: Any, above: tuple[int, ...], seen: set[int]
-) -> Iterator[tuple[str, Any]]:
-    """Full name and value of each field that has no fields below it; the form is the first."""
+    field: Any,
+    parent: str,
+    inherited: Mapping[str, Any],
+    above: tuple[int, ...],
+    seen: set[int],
+) -> Iterator[tuple[str, Mapping[str, Any]]]:
+    """Full name of each field that has no fields below it, and what it has or inherits; the form
+    is the first.
+    """
     if id(field) in above or len(above) >= DEEPEST:
         raise ValueError("fields within themselves, or too deep")
     if id(field) in seen:  # a field has one place; many ways to each would take for ever
         return
     seen.add(id(field))
-    value = _object(field.get("/V", inherited))
-    kids = _object(field.get("/Kids" if above else "/Fields")) or ()
-    below = [kid for kid in map(_object, kids) if kid and "/T" in kid]
+    own = {key: _object(field.get(key)) for key in INHERITED}
+    given = {**inherited, **{key: value for key, value in own.items() if value is not None}}
+    listed = _object(field.get("/Kids" if above else "/Fields")) or ()
+    kids = [kid for kid in map(_object, listed) if kid]
+    below = [kid for kid in kids if not above or "/T" in kid or "/Kids" in kid]
     if above and not below:
-        yield parent, value
+        yield parent, {**given, "/AS": [_object(one.get("/AS")) for one in (field, *kids)]}
     for kid in below:
-        name = " ".join(str(kid["/T"]).split())
-        full = f"{parent}.{name}" if parent else name
-        yield from _fields(kid, full, value, (*above, id(field)), seen)
+        name = " ".join(str(_object(kid.get("/T", ""))).split())
+        full = ".".join(filter(None, (parent, name)))
+        yield from _fields(kid, full, given, (*above, id(field)), seen)
+
+
+def _value(field: Mapping[str, Any]) -> Any:
+    """A field's value as its page shows it."""
+    from pypdf.generic import NameObject
+
+    value, kind = field.get("/V"), field.get("/FT")
+    options = _items(field.get("/Opt"))
+    if kind == "/Btn":
+        if value is None and not _flags(field) & PUSHBUTTON:
+            value = next((state for state in field["/AS"] if state not in (None, UNTICKED)), None)
+        # With options, a button's states are their numbers.
+        number = value[1:] if isinstance(value, NameObject) else ""
+        named = number.isdecimal() and len(number) < 9 and int(number) < len(options)
+        return options[int(number)] if named else value
+    if kind == "/Ch":
+        pairs = [pair for pair in map(_items, options) if len(pair) == 2]
+        shown = {str(exported): text for exported, text in reversed(pairs)}
+        if isinstance(value, list):
+            return [shown.get(one, one) if isinstance(one, str) else one for one in _items(value)]
+        return shown.get(value, value) if isinstance(value, str) else value
+    return value
+
+
+def _items(value: Any) -> list[Any]:
+    """What an array holds; nothing where it is none."""
+    return [_object(one) for one in value] if isinstance(value, list) else []
+
+
+def _flags(field: Mapping[str, Any]) -> int:
+    flags = field.get("/Ff")
+    return flags if isinstance(flags, int) else 0
 
 
 def _text(value: Any) -> str | None:
@@ -98,7 +164,8 @@ def _text(value: Any) -> str | None:
 
 
 def _object(value: Any) -> Any:
-    """What an indirect object stands for; anything else is itself."""
-    from pypdf.generic import IndirectObject
+    """What an indirect object stands for; null is None, and anything else is itself."""
+    from pypdf.generic import IndirectObject, NullObject
 
-    return value.get_object() if isinstance(value, IndirectObject) else value
+    found = value.get_object() if isinstance(value, IndirectObject) else value
+    return None if isinstance(found, NullObject) else found

@@ -8,6 +8,7 @@ from itertools import islice
 from typing import Any, TypeVar
 
 from spanbench_pipeline import evalset, likeness
+from spanbench_pipeline.codepoints import is_blank
 from spanbench_pipeline.corpora import strict_json
 from spanbench_pipeline.corpora.strict_json import Number, kind
 from spanbench_pipeline.errors import SHOWN, InputError, refuse_all
@@ -23,14 +24,33 @@ MOST_COUNTED = 1000
 T = TypeVar("T")
 
 
+class Absent(InputError):
+    """A gold text is not in the document ``doc_id``."""
+
+    def __init__(self, message: str, doc_id: str) -> None:
+        """The whole message, and the document."""
+        super().__init__(message)
+        self.doc_id = doc_id
+
+
 class Problems(list[str]):
-    """What is wrong with an input, a whole message each, so that all of it is said at once."""
+    """What is wrong with an input, a whole message each, so that all of it is said at once.
+
+    ``absent`` are the documents that lack a gold text, of the messages that will be shown.
+    """
+
+    def __init__(self) -> None:
+        """Nothing is wrong yet."""
+        super().__init__()
+        self.absent: set[str] = set()
 
     def tried(self, work: Callable[..., T], *given: Any) -> T | None:
         """What ``work`` makes of ``given``; None where it raises InputError, which is kept."""
         try:
             return work(*given)
         except InputError as error:
+            if isinstance(error, Absent) and self.hinted:
+                self.absent.add(error.doc_id)
             self.append(str(error))
             return None
 
@@ -40,15 +60,16 @@ class Problems(list[str]):
         return len(self) < SHOWN
 
 
-def read(data: bytes, where: str, texts: Mapping[str, str]) -> list[Query]:
+def read(data: bytes, where: str, texts: Mapping[str, str], problems: Problems) -> list[Query]:
     """The queries of a JSONL file's bytes; ``texts`` is doc_id -> text of the documents.
+
+    What is wrong goes to ``problems``, which are none before.
 
     A line without anything but white space is no query. A value of null is as if absent. Queries
     without ``query_id`` are named by their place in the file: q001, q002, ..., padded to the width
     of the number of queries. Raises one InputError about every line that is wrong, each with file
     (``where``) and line number.
     """
-    problems = Problems()
     queries = []
     name = where.replace("\\", "/").rpartition("/")[2]
     for number, line in _lines(strict_json.decode(data, where)):
@@ -134,7 +155,7 @@ def _optional(given: Fields, key: str, at: str) -> str | None:
     if not isinstance(found, str):
         raise InputError(f"{at}: {key} must be text, not {kind(found)}")
     # A doc_id is a file's name, which may be blank; that one is found, or unknown.
-    if key != "doc_id" and not found.strip():
+    if key != "doc_id" and is_blank(found):
         raise InputError(f"{at}: {key} is empty")
     return found
 
@@ -172,10 +193,11 @@ def _located(entry: Any, at: str, doc_id: str, text: str, hint: bool) -> GoldSpa
         what = "is not in" if not starts else f"stands {many} times in"
         places = f", at {', '.join(map(str, starts[:5]))}" if starts else ""
         advice = "Give a longer text, or gold_spans." if starts else ""
-        raise InputError(
+        message = (
             f"{at}: gold text {_shown(entry)} {what} document {doc_id!r}{places}: it must match "
             f"exactly once, character for character. {advice or _meant(entry, text, hint)}"
         )
+        raise InputError(message) if starts else Absent(message, doc_id)
     return GoldSpan(doc_id, starts[0], starts[0] + len(entry), entry)
 
 

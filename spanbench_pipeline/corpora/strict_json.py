@@ -12,6 +12,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any, NoReturn
 
+from spanbench_pipeline.codepoints import refuse_halves
 from spanbench_pipeline.corpora import filetypes
 from spanbench_pipeline.errors import InputError
 
@@ -80,7 +81,8 @@ def parse(text: str, where: str) -> Any:
     except RecursionError as error:
         raise InputError(f"{where}: nested too deep") from error
     if "\\u" in text:
-        _check_surrogates(value, where)
+        for inner in _strings(value):
+            refuse_halves(inner, where)
     return value
 
 
@@ -100,16 +102,6 @@ def kind(value: Any) -> str:
     """What a parsed value is, in JSON's own words."""
     names = {bool: "a bool", Number: "a number", str: "text", list: "an array", dict: "an object"}
     return names.get(type(value), "null")
-
-
-def _check_surrogates(value: Any, where: str) -> None:
-    for text in _strings(value):
-        try:
-            text.encode("utf-8")
-        except UnicodeEncodeError as error:
-            raise InputError(
-                f"{where}: {text[:60]!r} holds half of a surrogate pair, which is no text"
-            ) from error
 
 
 def _strings(value: Any) -> Iterator[str]:

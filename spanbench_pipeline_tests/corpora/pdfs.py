@@ -47,11 +47,17 @@ def stream(data: bytes) -> bytes:
     return b"<< /Length %d >>\nstream\n%s\nendstream" % (len(data), data)
 
 
-def mapped(*characters: str, font: bytes | None = None, shown: bytes | None = None) -> bytes:
+def mapped(
+    *characters: str,
+    font: bytes | None = None,
+    shown: bytes | None = None,
+    more: dict[int, bytes] | None = None,
+) -> bytes:
     """A page ``Due in <glyphs> days.`` whose glyphs 1, 2, ... the font maps to ``characters``.
 
     Without characters the font has no map; ``font`` is another font than the usual one, and
-    ``shown`` what is shown in it in place of one glyph a character.
+    ``shown`` what is shown in it in place of one glyph a character. ``more`` is added to the
+    objects.
     """
     pairs = [
         b"<%04x> <%s>" % (number, text.encode("utf-16-be", "surrogatepass").hex().encode())
@@ -76,6 +82,7 @@ def mapped(*characters: str, font: bytes | None = None, shown: bytes | None = No
             8: b"<< /Type /Font /Subtype /CIDFontType2 /BaseFont /A+Foo /DW 1000 /CIDSystemInfo "
             b"<< /Registry (Adobe) /Ordering (Identity) /Supplement 0 >> >>",
         }
+        | (more or {})
     )
 
 

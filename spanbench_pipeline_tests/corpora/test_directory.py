@@ -501,13 +501,15 @@ BAD_LINES: list[tuple[Any, list[str]]] = [
     ("null", ["must be an object, not null"]),
     ('{"query": "q", "query": "r"}', ["key 'query' is given twice"]),
     ('{"query": NaN}', ["NaN is not valid JSON"]),
-    ('{"query": "\\ud83d"}', ["half of a surrogate pair"]),
+    ('{"query": "\\ud83d"}', ["half of a UTF-16 surrogate pair"]),
     ("[" * 100_000, ["nested too deep"]),
     (ASK | {"gold_text": ["x"]}, ["unknown key 'gold_text'", "did you mean 'gold_texts'?"]),
     ({"doc_id": "a", "gold_texts": ["x"]}, ["key 'query' is missing"]),
     (ASK | {"query": None}, ["key 'query' is missing"]),
     (ASK | {"query": 7}, ["query must be text, not a number"]),
     (ASK | {"query": " \n"}, ["query is empty"]),
+    (ASK | {"query": "\u200b\u00ad"}, ["query is empty"]),
+    (ASK | {"clause_type": "\u2800"}, ["clause_type is empty"]),
     ({"query": "q", "gold_texts": ["x"]}, ["key 'doc_id' is missing"]),
     (ASK | {"doc_id": "A1"}, ["unknown doc_id 'A1'", "(1 documents)"]),
     (ASK | {"doc_id": "a.txt"}, ["unknown doc_id 'a.txt'"]),
@@ -674,7 +676,7 @@ def test_a_gold_text_that_only_looks_like_the_documents(
         ("[]", ["must be an object {doc_id: {field: value}}, not an array"]),
         ('{"a": 7}', ["document 'a'", "must be an object of field and value, not a number"]),
         ('{"b": {}}', ["unknown doc_id 'b'"]),
-        ('{"a": {"x\\ud800": "y"}}', ["half of a surrogate pair"]),
+        ('{"a": {"x\\ud800": "y"}}', ["half of a UTF-16 surrogate pair"]),
         ('{"a": {"x": null}}', ["document 'a'", "metadata field 'x' is null"]),
         ('{"a": {"x": [1]}}', ["document 'a'", "metadata field 'x' is an array"]),
         ('{"a": {"x": {}}}', ["document 'a'", "metadata field 'x' is an object"]),
@@ -817,6 +819,10 @@ def test_a_gold_text_that_is_not_there_tells_what_the_document_lacks(partly: Cor
     with pytest.raises(InputError) as caught:
         load(partly)
     assert "pages" not in str(caught.value)
+    partly.lines(ASK | {"gold_texts": ["it is not in document 'p'"]})  # of another, in these words
+    with pytest.raises(InputError) as caught:
+        load(partly)
+    assert "pages" not in str(caught.value)
 
 
 @pytest.mark.parametrize("data", [b"", b"[]", b'{"a": 7}', b'{"a": {"n_chars": 1}}'])
@@ -839,13 +845,13 @@ def test_a_gold_text_is_found_exactly_where_it_stands_once(text: str, part: str)
     line = json.dumps({"query": "q", "doc_id": "d", "gold_texts": [part]}).encode()
     if is_blank(part):
         with pytest.raises(InputError, match="white space"):
-            queryfile.read(line, "f", {"d": text})
+            queryfile.read(line, "f", {"d": text}, queryfile.Problems())
     elif len(places) == 1:
-        (query,) = queryfile.read(line, "f", {"d": text})
+        (query,) = queryfile.read(line, "f", {"d": text}, queryfile.Problems())
         assert [(g.start, g.end) for g in query.gold] == [(places[0], places[0] + len(part))]
     else:
         with pytest.raises(InputError, match=f"stands {len(places)} times" if places else "not in"):
-            queryfile.read(line, "f", {"d": text})
+            queryfile.read(line, "f", {"d": text}, queryfile.Problems())
 
 
 @settings(deadline=None)
@@ -856,11 +862,11 @@ def test_offsets_are_taken_exactly_where_they_hold_characters(
     line = json.dumps({"query": "q", "doc_id": "d", "gold_spans": [[start, end]]}).encode()
     held = set(range(start, end))
     if held and held <= set(range(len(text))):
-        (query,) = queryfile.read(line, "f", {"d": text})
+        (query,) = queryfile.read(line, "f", {"d": text}, queryfile.Problems())
         assert [(g.start, g.end) for g in query.gold] == [(start, end)]
     else:
         with pytest.raises(InputError, match="0 <= start < end"):
-            queryfile.read(line, "f", {"d": text})
+            queryfile.read(line, "f", {"d": text}, queryfile.Problems())
 
 
 def test_what_is_read_holds_every_invariant(corpus: Corpus) -> None:

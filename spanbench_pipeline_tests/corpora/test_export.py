@@ -48,7 +48,9 @@ NAMES = st.text(
 TEXTS = st.text(
     st.characters(codec="utf-8", exclude_characters="\0"), min_size=1, max_size=40
 ).filter(lambda text: not is_blank(text) and "\x1b$" not in text)
-LABELS = st.text(st.characters(codec="utf-8"), min_size=1, max_size=8).filter(str.strip)
+LABELS = st.text(st.characters(codec="utf-8"), min_size=1, max_size=8).filter(
+    lambda text: not is_blank(text)
+)
 FIELDS = st.sampled_from(["version", "\u00e9tat", "a b"])
 
 

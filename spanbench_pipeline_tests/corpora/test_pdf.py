@@ -10,7 +10,7 @@ from pypdf.annotations import FreeText
 
 from spanbench_pipeline.corpora.extract import Extracted, extract
 from spanbench_pipeline.errors import InputError
-from spanbench_pipeline_tests.corpora.pdfs import filled, mapped, pdf
+from spanbench_pipeline_tests.corpora.pdfs import CMAP, filled, mapped, pdf, stream
 
 VERSION = f"pypdf {pypdf.__version__}"
 
@@ -51,6 +51,15 @@ def test_a_font_without_a_map_is_noted() -> None:
         (b"/TrueType", b"(ten)", False),
         (b"/Type3 /Encoding << /Differences [1 /g12 /g13] >>", b"<0102>", True),
         (b"/Type1 /Encoding << /Differences [1 /t /e /n] >>", b"<010203>", False),
+        (b"/Type1 /Encoding << /Differences [1 /f_i /l] >>", b"<0102>", True),
+        (b"/Type1 /Encoding << /Differences [1 /A.sc /one.oldstyle] >>", b"<02>", True),
+        (b"/Type1 /Encoding << /Differences [1 /x41 /C0_1 /H123] >>", b"<01>", True),
+        (b"/Type1 /Encoding << /Differences [1 /f_i /s] >>", b"(and/or /s/ 1/2/24 /x)", False),
+        (b"/Type1 /Encoding << /Differences [1 /A /N] >>", b"(N/A /NA)", False),
+        (b"/Type1 /Encoding << /Differences [1 /uni0074] >>", b"<01>", False),
+        (b"/TrueType /FontDescriptor << /Flags 4 >>", b"(ten)", True),
+        (b"/TrueType /FontDescriptor << /Flags 32 >>", b"(ten)", False),
+        (b"/TrueType /Encoding /WinAnsiEncoding /FontDescriptor << /Flags 4 >>", b"(ten)", False),
     ],
 )
 def test_fonts_are_noted_where_only_the_numbers_of_their_glyphs_are_known(
@@ -60,7 +69,82 @@ def test_fonts_are_noted_where_only_the_numbers_of_their_glyphs_are_known(
     assert any("without a map" in note for note in read(data).notes) == noted
 
 
-@pytest.mark.parametrize("character", ["\0", "\x01", "\x9f", "\ufffd", "\uffff"])
+@pytest.mark.parametrize(
+    ("font", "shown", "text", "noted"),
+    [
+        # The map has t, e, n for codes 1, 2, 3.
+        (b"/Type0 /Encoding /Identity-H /DescendantFonts [8 0 R]", b"<000100020003>", "ten", False),
+        (b"/Type0 /Encoding /Identity-H /DescendantFonts [8 0 R]", b"<000100410003>", "tAn", True),
+        (b"/Type0 /Encoding /UniGB-UCS2-H /DescendantFonts [8 0 R]", b"<00010041>", "tA", False),
+        (b"/TrueType /FontDescriptor << /Flags 4 >>", b"<014103>", "tAn", True),
+        (b"/TrueType /Encoding /WinAnsiEncoding", b"<014103>", "tAn", False),
+        (b"/Type3 /Encoding << /Differences [1 /a /b /c /g4] >>", b"<010203>", "ten", False),
+    ],
+)
+def test_gaps_in_a_map_to_unicode_are_noted_where_codes_are_no_characters(
+    font: bytes, shown: bytes, text: str, noted: bool
+) -> None:
+    whole = b"<< /Type /Font /BaseFont /A+Foo /ToUnicode 7 0 R /Subtype %s >>" % font
+    size = 4 if b"Type0" in font else 2
+    pairs = b" ".join(b"<%0*x> <%04x>" % (size, n, ord(c)) for n, c in enumerate("ten", 1))
+    found = read(mapped(font=whole, shown=shown, more={7: stream(CMAP % (3, pairs))}))
+    assert found.text == f"Due in {text} days."
+    assert [note.partition(":")[0] for note in found.notes] == ["page 1"] * noted
+    assert all("has gaps" in note for note in found.notes)
+
+
+def test_a_map_that_makes_other_letters_of_an_encoding_leaves_gaps() -> None:
+    whole = (
+        b"<< /Type /Font /BaseFont /A+Foo /ToUnicode 7 0 R /Subtype /TrueType "
+        b"/Encoding /WinAnsiEncoding >>"
+    )
+    pairs = b"<41> <0074> <42> <0065>"
+    found = read(mapped(font=whole, shown=b"(ABC)", more={7: stream(CMAP % (2, pairs))}))
+    assert found.text == "Due in teC days."
+    (note,) = found.notes
+    assert "has gaps" in note
+
+
+@pytest.mark.parametrize("character", ["\ue000", "\uf001", "\uf8ff", "\U000f0001", "\U0010fffd"])
+def test_characters_for_private_use_are_noted(character: str) -> None:
+    (note,) = read(mapped("t", character)).notes
+    assert note.startswith("page 1: characters for private use")
+
+
+def test_tex_names_of_glyphs_that_are_read_as_controls_are_noted() -> None:
+    font = (
+        b"<< /Type /Font /Subtype /Type1 /BaseFont /A /Encoding << /Differences [1 /a11 /a12] >> >>"
+    )
+    for shown in (b"<01>", b"<02>"):
+        (note,) = read(mapped(font=font, shown=shown)).notes
+        assert "characters that no text holds" in note
+
+
+@pytest.mark.parametrize(
+    ("annotation", "noted"),
+    [
+        (b"/Subtype /Stamp /AP << /N 7 0 R >>", True),
+        (b"/Subtype /Stamp /AP << /N 4 0 R >>", False),
+        (b"/Subtype /FreeText /RC (<body><p>ten days</p></body>)", True),
+        (b"/Subtype /FreeText /RC (<body><p> </p></body>)", False),
+        (b"/Subtype /Text /Contents (a comment)", False),
+        (b"/Subtype /Popup /AP << /N 7 0 R >>", False),
+    ],
+)
+def test_what_is_stamped_onto_a_page_is_noted(annotation: bytes, noted: bool) -> None:
+    page = (
+        b"<< /Type /Page /Parent 2 0 R /MediaBox [0 0 612 792] /Contents 4 0 R "
+        b"/Resources << /Font << /F1 5 0 R >> >> /Annots [<< /Type /Annot %s >>] >>" % annotation
+    )
+    shows = b"<< /Length 0 /Resources << /Font << /F1 5 0 R >> >> >>\nstream\n\nendstream"
+    found = read(filled(more={3: page, 7: shows}))
+    assert found.text == "Page one."
+    assert ["annotations" in note for note in found.notes] == [True] * noted
+
+
+@pytest.mark.parametrize(
+    "character", ["\0", "\x01", "\x9f", "\ufffd", "\uffff", "\x0b", "\f", "\x85"]
+)
 def test_characters_that_no_text_holds_are_noted(character: str) -> None:
     found = read(mapped("t", character))
     assert found.text == f"Due in t{character} days."
@@ -136,6 +220,66 @@ def test_values_of_a_form_stand_behind_the_pages_one_a_line_in_its_order() -> No
         "law: Oregon, Ohio\n\u00e9ta: \u010d\u65e5\U0001f600\ncount: 7"
     )
     assert found.extractor == f"{VERSION} + form values"
+    assert found.notes == ()
+
+
+@pytest.mark.parametrize(
+    ("field", "lines"),
+    [
+        # ISO 32000-1, tables 227 and 231: an option is [what is exported, what is shown].
+        (
+            b"/FT /Ch /T (state) /Opt [[(DE) (Delaware)] [(NY) (New York)]] /V (DE)",
+            "state: Delaware",
+        ),
+        (b"/FT /Ch /T (s) /Opt [[(a) (A)] [(b) (B)] (c)] /V [(b) (c) (a)]", "s: B, c, A"),
+        (b"/FT /Ch /T (s) /Opt [[(a) (A)]] /V (typed)", "s: typed"),
+        (b"/FT /Btn /Ff 49152 /T (term) /Opt [(One year) (Two years)] /V /1", "term: Two years"),
+        (b"/FT /Btn /Ff 49152 /T (term) /Opt [(One year)] /V /7", "term: 7"),
+        (b"/FT /Btn /T (agreed) /AS /Yes", "agreed: Yes"),
+        (b"/FT /Btn /T (agreed) /AS /Off", ""),
+        (b"/FT /Btn /T (agreed) /AS /Yes /V /Off", ""),
+        (b"/FT /Btn /T (pay) /Kids [<< /AS /Off >> << /AS /Monthly >>]", "pay: Monthly"),
+        (b"/FT /Btn /Ff 65536 /T (send) /AS /Yes", ""),
+        (b"/FT /Btn /T (agreed) /V null /AS /Yes", "agreed: Yes"),
+        (b"/FT /Btn /T (n) /V (x1) /Opt [(a) (b)]", "n: x1"),
+        (b"/FT /Ch /T (odd) /Opt [[] [(a)] 7 [[(b)] (B)]] /V (a)", "odd: a"),
+        (b"/FT /Ch /T (odd) /Opt 7 /V [[(a)] << >> (b)]", "odd: a, b"),
+        (b"/FT /Tx /V (no name)", "no name"),
+        (b"/Kids [<< /FT /Tx /T (kid) /V (x) >>]", "kid: x"),
+    ],
+)
+def test_a_field_reads_as_the_page_shows_it(field: bytes, lines: str) -> None:
+    found = read(filled(b"<< %s >>" % field))
+    assert found.text == "\n".join(filter(None, ("Page one.", lines)))
+    assert found.notes == ()
+
+
+@pytest.mark.parametrize("kind", [b"/FT /Tx", b""])
+def test_a_password_is_left_out_and_noted_by_its_field(kind: bytes) -> None:
+    found = read(filled(b"<< %s /Ff 8192 /T (pin) /V (hunter2) >>" % kind))
+    assert found.text == "Page one."
+    (note,) = found.notes
+    assert note.startswith("form field 'pin': a password")
+    assert "hunter2" not in note
+
+
+@pytest.mark.parametrize(
+    "catalog", [b"", b"/AcroForm << /Fields [] >>", b"/AcroForm << /Fields [11 0 R] >>"]
+)
+def test_a_field_on_a_page_that_the_form_does_not_list_is_read(catalog: bytes) -> None:
+    page = (
+        b"<< /Type /Page /Parent 2 0 R /MediaBox [0 0 612 792] /Contents 4 0 R "
+        b"/Resources << /Font << /F1 5 0 R >> >> /Annots [11 0 R 13 0 R 14 0 R] >>"
+    )
+    more = {
+        1: b"<< /Type /Catalog /Pages 2 0 R %s >>" % catalog,
+        3: page,
+        12: b"<< /FT /Tx /T (buyer) /V (Northwind) /Kids [13 0 R 14 0 R] >>",
+        13: b"<< /Subtype /Widget /Parent 12 0 R >>",
+        14: b"<< /Subtype /Widget /Parent 12 0 R >>",
+    }
+    found = read(filled(b"<< /Subtype /Widget /FT /Tx /T (rent) /V (5,000 USD) >>", more=more))
+    assert found.text == "Page one.\nrent: 5,000 USD\nbuyer: Northwind"
     assert found.notes == ()
 
 

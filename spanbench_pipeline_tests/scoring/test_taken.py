@@ -201,7 +201,7 @@ WRONG: list[tuple[str, list[str], str]] = [
         r"the text at A \[0, 4\) begins '0123', but the file says '1234'",
     ),
     ("a chunk unplaced", [line("q1", {"chunk_id": "A:0"}), *WHOLE[1:]], r"A:0 does not say where"),
-    ("half a pair", ['{"query_id": "\\ud800", "r": []}'], r"half of a surrogate pair"),
+    ("half a pair", ['{"query_id": "\\ud800", "r": []}'], r"half of a UTF-16 surrogate pair"),
 ]
 
 
