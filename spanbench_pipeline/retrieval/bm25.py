@@ -5,7 +5,8 @@
   average stands. Where that average is negative, which few or repetitive chunks make it, a chunk
   that holds what is asked for is ranked below one that does not.
 - ``lucene``: the definition of Lucene, and of bm25s under that name. No token ever weighs less than
-  nothing.
+  nothing. What a token adds is rounded to a multiple of 2^-42, so that sums are exact below 2,048
+  and equal sums are equal, whatever the order of a query's words.
 
 rank-bm25 visits every chunk for every token. Here each token knows the chunks that hold it and what
 it adds to their scores, so that a query touches only those; additions happen in the same order.
@@ -27,6 +28,8 @@ from spanbench_pipeline.retrieval.lists import Floats, Ints, Lists, best, collec
 from spanbench_pipeline.words import Tokenizer
 
 K1, B, EPSILON = 1.5, 0.75, 0.25
+GRID = 2.0**42
+"""A token of ``lucene`` adds a multiple of 1 / GRID: 11 of 53 bits are left for what adds up."""
 
 tokens = Tokenizer()
 """The tokens of the published figures: ``ascii``, not stemmed; no stop words."""
@@ -94,8 +97,10 @@ def build(
     held, frequency = np.unique(keys, return_counts=True)
     token, row = np.divmod(held, n)
     holders = np.bincount(token, minlength=len(vocabulary))
-    idf, factor = RULES[bm25]
+    idf, factor, grid = RULES[bm25]
     weights = idf(n, holders)[token] * _saturation(frequency, row, length, factor)
+    if grid is not None:
+        weights = np.round(weights * grid) / grid
     return Index(n, vocabulary, np.append(0, np.cumsum(holders)), row, weights, found)
 
 
@@ -156,12 +161,12 @@ def _lucene(n_chunks: int, holders: Ints) -> Floats:
     return np.array([math.log1p((n_chunks - f + 0.5) / (f + 0.5)) for f in holders.tolist()])
 
 
-RULES: dict[str, tuple[Callable[[int, Ints], Floats], float]] = {
-    "okapi": (_okapi, K1 + 1),
-    "lucene": (_lucene, 1),
+RULES: dict[str, tuple[Callable[[int, Ints], Floats], float, float | None]] = {
+    "okapi": (_okapi, K1 + 1, None),
+    "lucene": (_lucene, 1, GRID),
 }
-"""Each rule's inverse document frequency, and the factor of how much a token counts; the factor
-changes no order."""
+"""Each rule's inverse document frequency, the factor of how much a token counts, and the grid of
+what it adds (None: as it is, bit for bit rank-bm25's); the factor changes no order."""
 
 
 def _saturation(frequency: Ints, row: Ints, length: Ints, factor: float) -> Floats:

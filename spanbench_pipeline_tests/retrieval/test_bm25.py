@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import itertools
 import random
 
 import bm25s
@@ -180,3 +181,22 @@ def test_what_cannot_be_segmented_is_not_measured(monkeypatch):
     with pytest.raises(NotMeasured, match="cjk"):
         bm25.retrieve(["term"], queries, [None], 5, tokenizer="unicode")
     assert bm25.retrieve(["term"], queries, [None], 5)[1]
+
+
+def test_equal_sums_are_equal_in_lucene_whatever_the_order_of_the_words():
+    # Of equal length, with the same three frequencies: what the words add is equal, in another
+    # order.
+    one, two = "lease term term rent rent rent rent", "lease lease term term term term rent"
+    index = bm25.build([one, two, *["other words stand here"] * 3], "lucene")
+    for query in itertools.permutations(["lease", "term", "rent"]):
+        scores = index.scores(query)
+        assert scores[0] == scores[1]
+        assert bm25.search(index, [" ".join(query)], [None], 5).row.tolist() == [0, 1]
+
+
+@given(CORPORA, WORDS, st.randoms())
+def test_a_lucene_score_is_of_the_words_and_not_of_their_order(corpus, asked, generator):
+    index, query = bm25.build(map(" ".join, corpus), "lucene"), [*asked]
+    before = index.scores(query)
+    generator.shuffle(query)
+    np.testing.assert_array_equal(index.scores(query), before)
