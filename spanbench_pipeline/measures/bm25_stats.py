@@ -130,21 +130,6 @@ def unread(config_stats: pa.Table) -> Rows:
     return _where(config_stats, SHARES, lambda value: value > MOST_OUTSIDE)
 
 
-def warnings(config_stats: pa.Table) -> list[str]:
-    """A line for each stat that one of the checks warns of, with what to do."""
-    said = (
-        (backward, "texts that hold what is asked rank lower for it", 'bm25 = "lucene"'),
-        (by_order, "so many queries' first place goes by chunk order alone", ""),
-        (unread, "so large a share of letters is in no word", 'tokenizer = "unicode"'),
-    )
-    return [
-        f"configuration {row['config']!r}: {row['stat']} is {row['value']:.3g}: {why}"
-        + (f"; consider {instead}" if instead else "")
-        for find, why, instead in said
-        for row in find(config_stats)
-    ]
-
-
 def is_one(stat: str, names: Iterable[str]) -> bool:
     """Whether a stat is one of ``names``, of chunks or of cards."""
     return any(stat in (CHUNKS + name, CARDS + name) for name in names)

@@ -3,7 +3,7 @@
 - ``okapi``: rank-bm25's definition, the scores of its ``BM25Okapi``, bit for bit. A token in more
   than half of the chunks has a negative inverse document frequency, in whose place a quarter of the
   average stands. Where that average is negative, which few or repetitive chunks make it, a chunk
-  that holds what is asked for is ranked below one that does not.
+  that holds what is asked for can rank below one that does not.
 - ``lucene``: the definition of Lucene, and of bm25s under that name. No token ever weighs less than
   nothing. What a token adds is rounded to a multiple of 2^-42, so that sums are exact below 2,048
   and equal sums are equal, whatever the order of a query's words.

@@ -58,7 +58,3 @@ def test_what_is_warned_of() -> None:
     assert [row["config"] for row in bm25_stats.backward(table)] == ["a", "b"]
     assert [row["config"] for row in bm25_stats.by_order(table)] == ["c"]
     assert [row["config"] for row in bm25_stats.unread(table)] == ["b"]
-    said = bm25_stats.warnings(table)
-    assert [line.split(":")[0].split("'")[1] for line in said] == ["a", "b", "c", "b"]
-    assert "lucene" in said[0]
-    assert "unicode" in said[-1]
