@@ -8,6 +8,8 @@ were cut. Without a depth stated:
 - A file of shorter lists shows a cut where many end alike: at least ``ALIKE`` lists, and no fewer
   than half of them, have the longest length, which is two or more, and something was left to list.
   Then that length is the depth: recall@10 of a file cut at 5 would be its recall@5.
+- A file that ``spanbench export`` wrote says where its lists were cut: that depth, or the corpus's
+  where that is less.
 - Any other file of shorter lists: they ended since nothing more was found, so the corpus's depth.
   That it is taken so is said, also where most lists end alike but a longer one speaks against it.
 """
@@ -54,10 +56,12 @@ def depth_of(
     *,
     corpus_depth: int,
     stated: int | None = None,
+    in_file: int | None = None,
 ) -> Depth:
     """The depth of a file's lists, as the module says; ``stated`` settles it.
 
-    Raises InputError where ``stated`` is not a depth that an experiment may have.
+    ``in_file`` is where the file itself says that its lists were cut. Raises InputError where a
+    list goes on below that, and where ``stated`` is not a depth that an experiment may have.
     """
     if stated is not None and not 1 <= stated <= MAX_DEPTH:
         raise InputError(f"score: --depth {stated} is not within 1 and {MAX_DEPTH}")
@@ -66,6 +70,8 @@ def depth_of(
     listed = _listed(rankings)
     longest = max(map(len, listed.values()), default=0)
     cut = _alike(listed, evalset, chunks)
+    if in_file is not None:
+        return _as_the_file_says(in_file, corpus_depth, longest, cut)
     if cut is not None and cut == longest < corpus_depth:
         note = (
             f"no list of the file has more than {longest} places, and most have just as many: they "
@@ -73,13 +79,32 @@ def depth_of(
             f"--depth {corpus_depth} says so"
         )
         return Depth(longest, "where the file's lists end", note)
-    ends = f"no list of the file has more than {longest} places"
     if cut is not None and cut < longest:
-        ends = f"half of the file's lists or more have {cut} places"
-    note = _taken_as_ended(ends, longest if cut is None else cut, corpus_depth)
+        note = _taken_as_ended(_ALIKE_SAID.format(cut), cut, corpus_depth)
+    else:
+        ends = f"no list of the file has more than {longest} places"
+        note = _taken_as_ended(ends, longest, corpus_depth)
     if longest > corpus_depth and absent(corpus_depth):
         note = "; ".join(filter(None, [_deeper(longest), note]))
     return Depth(corpus_depth, "the corpus's depth", note)
+
+
+_ALIKE_SAID = "half of the file's lists or more have {} places"
+
+
+def _as_the_file_says(in_file: int, corpus_depth: int, longest: int, cut: int | None) -> Depth:
+    """The depth of an export; lists that end alike above it may have been cut since."""
+    if longest > in_file:
+        raise InputError(
+            f"score: the file says that its lists were cut at {in_file}, but one has {longest} "
+            "places: state with --depth N where they were cut"
+        )
+    value = min(in_file, corpus_depth)
+    note = "" if cut is None else _taken_as_ended(_ALIKE_SAID.format(cut), cut, value)
+    if longest > corpus_depth and absent(corpus_depth):
+        note = "; ".join(filter(None, [_deeper(longest), note]))
+    by = "the corpus's depth" if in_file >= corpus_depth else "where the file says they were cut"
+    return Depth(value, by, note)
 
 
 def _deeper(longest: int) -> str:

@@ -32,13 +32,20 @@ def world_of(lengths: list[int], *, of_document: bool = False, depth: int = 30) 
     )
 
 
-def found(given: World, *, stated: int | None = None, with_chunks: bool = True) -> Depth:
+def found(
+    given: World,
+    *,
+    stated: int | None = None,
+    with_chunks: bool = True,
+    in_file: int | None = None,
+) -> Depth:
     return depth_of(
         given.rankings(),
         given.evalset(),
         given.chunk_table() if with_chunks else None,
         corpus_depth=given.depth,
         stated=stated,
+        in_file=in_file,
     )
 
 
@@ -93,6 +100,25 @@ def test_what_is_stated_settles_it() -> None:
     for wrong in (0, -1, 10_001):
         with pytest.raises(InputError, match=f"--depth {wrong} is not within 1 and 10000"):
             found(world_of([5]), stated=wrong)
+
+
+@pytest.mark.parametrize(
+    ("lengths", "in_file", "value"),
+    [([5, 5, 5], 30, 30), ([5, 4, 3], 5, 5), ([5, 5, 5], 5, 5), ([1], 20, 20), ([64, 2], 64, 30)],
+)
+def test_a_file_that_says_its_depth_needs_no_guess(
+    lengths: list[int], in_file: int, value: int
+) -> None:
+    made = found(world_of(lengths), in_file=in_file)
+    assert made.value == value
+    # An export whose lists were cut by hand still says so.
+    assert ("--depth 5 says so" in made.note) == (lengths == [5, 5, 5] and in_file == 30)
+    assert found(world_of(lengths), stated=7, in_file=in_file).value == 7
+
+
+def test_a_file_that_goes_on_below_the_depth_it_says_is_refused() -> None:
+    with pytest.raises(InputError, match="cut at 4, but one has 5 places"):
+        found(world_of([5, 1]), in_file=4)
 
 
 def test_what_is_taken_to_be_so_is_said() -> None:
