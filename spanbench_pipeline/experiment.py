@@ -426,7 +426,7 @@ class _Reader(toml.Reader):
         self.one_of(where, "tokenizer", found.tokenizer, words.TOKENIZERS)
         if found.stemming is not None:
             self.one_of(where, "stemming", found.stemming, words.languages())
-        if BM25 in found.channels or "routing" in given:
+        if found.uses_bm25:
             return
         for key in (key for key in BM25_SETTINGS if key in given):
             raise self.error(

@@ -208,12 +208,11 @@ def test_how_bm25_matches_words(tmp_path: Path):
     *_, long = load(tmp_path, text).configurations
     assert long.bm25_used == ("lucene", "unicode", "czech")
     assert experiments.bm25_text(long) == "lucene, unicode words, czech stems"
-    # Of routing as well, also where no channel uses it; one that is off may say what it would be.
-    for routing in (3, 0):
-        routed = load(
-            tmp_path, GOOD.replace('retriever = "bm25"', f"routing = {routing}\n{stated}")
-        )
-        assert routed.configurations[1].uses_bm25 == bool(routing)
+    # Of routing as well, also where no channel uses it; not where it is off.
+    routed = load(tmp_path, GOOD.replace('retriever = "bm25"', f"routing = 3\n{stated}"))
+    assert routed.configurations[1].bm25_used == ("lucene", "unicode", "czech")
+    with pytest.raises(InputError, match="nothing is routed"):
+        load(tmp_path, GOOD.replace('retriever = "bm25"', f"routing = 0\n{stated}"))
 
 
 def test_settings_at_their_default_are_not_in_what_a_configuration_is_called_by():

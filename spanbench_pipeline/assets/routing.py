@@ -99,8 +99,8 @@ def _compute(corpus: str, config: Configuration, encoder: Encoder, reader: Reade
 
 def _warnings(queries: pa.Table, routed: np.ndarray) -> list[str]:
     """A line for each query that keeps no document."""
-    silent = np.setdiff1d(np.arange(queries.num_rows), routed)
-    ids = queries["query_id"].take(pa.array(silent)).to_pylist()
+    unrouted = np.setdiff1d(np.arange(queries.num_rows), routed)
+    ids = queries["query_id"].take(pa.array(unrouted)).to_pylist()
     return [f"query {query_id} has no word: it keeps no document" for query_id in ids]
 
 

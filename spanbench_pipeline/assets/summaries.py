@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterable
+from collections.abc import Callable, Iterable
 from functools import partial
 
 import pyarrow as pa
@@ -224,20 +224,24 @@ def _config_stats(experiment: Experiment, reader: Reader) -> Outcome:
         reader.table("gold_spans"),
         corpus=experiment.corpus,
     )
-    measured = {*found["config"].to_pylist()}
     read = _Bm25Texts(reader).read
     stats = {
-        c.name: _bm25_stats(experiment, c, reader, read) for c in _of_bm25(experiment, measured)
+        c.name: _bm25_stats(experiment, c, reader, read)
+        for c in _of_bm25(experiment)
+        if _is_measured(experiment, c, reader)
     }
-    of_bm25 = bm25_stats.table(experiment.corpus, stats)
-    warnings = tuple(bm25_stats.warnings(of_bm25))
-    return Outcome(pa.concat_tables([found, of_bm25]), warnings=warnings)
+    return Outcome(pa.concat_tables([found, bm25_stats.table(experiment.corpus, stats)]))
 
 
-def _of_bm25(experiment: Experiment, names: Collection[str] | None = None) -> list[Configuration]:
-    """The configurations that use BM25, of those in ``names`` where given."""
-    users = [c for c in experiment.configurations if c.uses_bm25]
-    return [c for c in users if names is None or c.name in names]
+def _is_measured(experiment: Experiment, config: Configuration, reader: Reader) -> bool:
+    """Whether a configuration ranked anything, whatever its depth lets be measured of that."""
+    rankings = reader.stored((experiment.corpus, "rankings", config.slug))
+    return rankings.state == warehouse.MEASURED
+
+
+def _of_bm25(experiment: Experiment) -> list[Configuration]:
+    """The configurations that use BM25."""
+    return [c for c in experiment.configurations if c.uses_bm25]
 
 
 def _bm25_reads(experiment: Experiment) -> list[Key]:
@@ -356,7 +360,7 @@ _BM25 = (
     Check(
         "bm25_weighs_for_what_is_asked",
         "The average word weighs more than nothing for BM25 (its average idf is not negative). "
-        "Where it weighs less, a chunk that holds what is asked for ranks below one that does not: "
+        "Where it weighs less, a chunk with what is asked for can rank below one without: "
         'bm25 = "lucene" has no such words.',
         lambda reader: bm25_stats.backward(reader.own()),
         blocking=False,

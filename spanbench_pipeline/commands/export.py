@@ -58,8 +58,8 @@ class _Corpus:
     @cached_property
     def stamps(self) -> dict[str, Stamp]:
         """Chunker -> what its configurations rank."""
-        made = self.experiment.chunkers
-        return {name: stamp.made(self.evalset, self.chunks(name), name) for name in made}
+        made, depth = self.experiment.chunkers, self.experiment.depth
+        return {name: stamp.made(self.evalset, self.chunks(name), name, depth) for name in made}
 
     def rankings(self, config: Configuration) -> pa.Table:
         return self.table("rankings", "rankings", config.slug)

@@ -120,7 +120,12 @@ def _score(project: Project, asked: Asked) -> Scored:
     named = {"corpus": asked.corpus, "config": name}
     taken = take(lists, evalset, chunks, where=file.where, order=asked.order, **named)
     depth = depth_of(
-        taken.rankings, evalset, chunks, corpus_depth=experiment.depth, stated=asked.depth
+        taken.rankings,
+        evalset,
+        chunks,
+        corpus_depth=experiment.depth,
+        stated=asked.depth,
+        in_file=None if found.stamp is None else found.stamp.depth,
     )
     measured = measure(
         taken.rankings,

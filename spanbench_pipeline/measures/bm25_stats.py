@@ -23,6 +23,8 @@ COUNTS = ("texts_without_token", "queries_without_token", "first_by_order")
 CHUNKS, CARDS = "bm25_", "routing_bm25_"
 """What a stat's name begins with: of the chunks that are searched, of the cards that documents are
 chosen by."""
+ROUNDING = 1e-12
+"""Scores no further apart, of 1 or of the larger one, differ by rounding alone."""
 MOST_OUTSIDE = 0.01
 """The share of letters above which a warning says that BM25 does not read them."""
 
@@ -40,8 +42,8 @@ class Read:
     """What a tokenizer finds in some texts."""
 
     n_texts: int
-    n_silent: int
-    """Texts without a token."""
+    n_wordless: int
+    """Texts without a word."""
     letters_outside: float | None
     """The share of letters and digits that no token holds; None where there are none."""
     holding: Mapping[str, int]
@@ -59,21 +61,21 @@ class Read:
 def read(texts: Iterable[str], tokens: Tokenizer) -> Read:
     """What ``tokens`` finds in ``texts``."""
     holding: Counter[str] = Counter()
-    n_texts = n_silent = letters = outside = 0
+    n_texts = n_wordless = letters = outside = 0
     for text in texts:
         found = set(tokens(text))
         holding.update(found)
         counted = tokens.letters(text)
-        n_texts, n_silent = n_texts + 1, n_silent + (not found)
+        n_texts, n_wordless = n_texts + 1, n_wordless + (not found)
         letters, outside = letters + counted[0], outside + counted[1]
-    return Read(n_texts, n_silent, outside / letters if letters else None, holding)
+    return Read(n_texts, n_wordless, outside / letters if letters else None, holding)
 
 
 def of_texts(prefix: str, found: Read, rule: str) -> Stats:
     """The stats of what is indexed: of chunks (``CHUNKS``) or of cards (``CARDS``)."""
     return {
         f"{prefix}average_idf": found.average_idf(rule),
-        f"{prefix}texts_without_token": float(found.n_silent),
+        f"{prefix}texts_without_token": float(found.n_wordless),
         f"{prefix}letters_outside": found.letters_outside,
     }
 
@@ -81,7 +83,7 @@ def of_texts(prefix: str, found: Read, rule: str) -> Stats:
 def of_queries(found: Read) -> Stats:
     """The stats of what is asked."""
     return {
-        f"{CHUNKS}queries_without_token": float(found.n_silent),
+        f"{CHUNKS}queries_without_token": float(found.n_wordless),
         f"{CHUNKS}query_letters_outside": found.letters_outside,
     }
 
@@ -89,14 +91,18 @@ def of_queries(found: Read) -> Stats:
 def of_lists(candidates: pa.Table) -> Stats:
     """The stat of a BM25 channel's lists: in how many the first place goes by chunk order alone.
 
-    Those are the lists whose first two chunks have one score.
+    Those are the lists whose first two chunks have one score, but for rounding.
     """
     first: dict[str, list[float]] = defaultdict(list)
     for row in candidates.select(["query_id", "rank", "score"]).to_pylist():
         if row["rank"] <= 2:
             first[row["query_id"]].append(row["score"])
-    tied = sum(len(scores) == 2 and scores[0] == scores[1] for scores in first.values())
+    tied = sum(len(scores) == 2 and _is_one_score(*scores) for scores in first.values())
     return {f"{CHUNKS}first_by_order": float(tied)}
+
+
+def _is_one_score(one: float, other: float) -> bool:
+    return math.isclose(one, other, rel_tol=ROUNDING, abs_tol=ROUNDING)
 
 
 def table(corpus: str, stats: Mapping[str, Stats]) -> pa.Table:
@@ -122,21 +128,6 @@ def by_order(config_stats: pa.Table) -> Rows:
 def unread(config_stats: pa.Table) -> Rows:
     """Configurations whose tokens leave out more than ``MOST_OUTSIDE`` of the letters."""
     return _where(config_stats, SHARES, lambda value: value > MOST_OUTSIDE)
-
-
-def warnings(config_stats: pa.Table) -> list[str]:
-    """A line for each stat that one of the checks warns of, with what to do."""
-    said = (
-        (backward, "texts that hold what is asked rank lower for it", 'bm25 = "lucene"'),
-        (by_order, "so many queries' first place goes by chunk order alone", ""),
-        (unread, "so large a share of letters is in no word", 'tokenizer = "unicode"'),
-    )
-    return [
-        f"configuration {row['config']!r}: {row['stat']} is {row['value']:.3g}: {why}"
-        + (f"; consider {instead}" if instead else "")
-        for find, why, instead in said
-        for row in find(config_stats)
-    ]
 
 
 def is_one(stat: str, names: Iterable[str]) -> bool:

@@ -57,9 +57,10 @@ def failure_labels(
 ) -> pa.Table:
     """The table ``failure_labels`` of one configuration: a row a failing query.
 
-    "In the ranking" means in the list as it is, which was cut at ``depth`` (None: nowhere). A list
-    of 5 or more entries that was cut at 5 does not say what stands below: a chunk that is not in it
-    then gives ``DEPTH_BOUND``. A shorter one ended by itself. Takes and refuses what
+    "In the ranking" means in the list as it is; ``depth`` is where lists were cut (None: nowhere).
+    Where that is 5, a list of 5 or more entries does not say what stands below, unless it goes on
+    with other places there: a chunk that is not in it then gives ``DEPTH_BOUND``. A shorter one
+    ended by itself. Each list is judged for itself. Takes and refuses what
     ``retrieval.query_metrics`` does; NotMeasured where ``depth`` is below 5. ``evidence`` is a JSON
     object:
 
@@ -125,14 +126,16 @@ def _case(rankings: pa.Table, relevance: Relevance, depth: int | None) -> _Case:
         failed=~is_reached(covered, relevance),
         touch_rank=lists.rank_of(touch_query, relevance.touch_chunk, relevance),
         pair_rank=lists.rank_of(relevance.pair_query, relevance.pair_chunk, relevance),
-        ends_at_top=_full(rankings, relevance, TOP) & (depth == TOP),
+        ends_at_top=_ends_at(TOP, rankings, lists, relevance) & (depth == TOP),
     )
 
 
-def _full(rankings: pa.Table, relevance: Relevance, n: int) -> Bools:
-    """Whether each query's list has ``n`` entries or more, repeats included: shape (q,)."""
+def _ends_at(n: int, rankings: pa.Table, lists: Lists, relevance: Relevance) -> Bools:
+    """Whether each list has ``n`` entries or more, repeats included, and no place below: (q,)."""
     query = positions(rankings["query_id"], relevance.query_ids, "ranking", "query")
-    return relevance.per_query(query) >= n
+    below = relevance.per_query(lists.query[lists.rank > n])
+    ends: Bools = (relevance.per_query(query) >= n) & (below == 0)
+    return ends
 
 
 def _labels(case: _Case) -> list[str]:

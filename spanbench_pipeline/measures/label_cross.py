@@ -1,4 +1,4 @@
-"""How the five failure labels and the six forensic labels of the same queries relate."""
+"""How the failure labels and the six forensic labels of the same queries relate."""
 
 from __future__ import annotations
 

@@ -68,8 +68,8 @@ def wrong_lengths(
         scope = inside[query_id]
         here = np.array([doc_id in scope for doc_id in doc_ids], dtype=bool)[doc_no]
         most = min(depth, int((here & findable[query_id]).sum()))
-        silent = channel == "dense" and not any(c.isalnum() for c in text)
-        if found[query_id] != most and not (silent and not found[query_id]):
+        wordless = channel == "dense" and not any(c.isalnum() for c in text)
+        if found[query_id] != most and not (wordless and not found[query_id]):
             wrong.append({"query_id": query_id, "n_listed": found[query_id], "n_to_find": most})
     return wrong
 

@@ -140,7 +140,7 @@ def _comparable(
         said = f" ({past})" if past else ""
         return NOT_ACCEPTED, f"the accepted run does not have this metric{said}; accept anew"
     if past:
-        return NOT_COMPARABLE, f"not comparable: {past}"
+        return NOT_COMPARABLE, f"not comparable: {past}; accept anew"
     if new is None:
         return NOT_COMPARABLE, "this run does not have this metric; accept anew"
     reasons = _other_measure(metric[0], before[config], after[config])

@@ -11,7 +11,7 @@ from collections.abc import Collection, Iterable, Mapping
 from dataclasses import asdict, dataclass, fields, replace
 from typing import Any
 
-from spanbench_pipeline.experiment import FUSIONS, Configuration
+from spanbench_pipeline.experiment import BM25_SETTINGS, FUSIONS, Configuration
 from spanbench_pipeline.measures import CHAR_METRICS, KS
 from spanbench_pipeline.measures.aggregate import mean
 from spanbench_pipeline.measures.reach import reached
@@ -81,14 +81,16 @@ def settings(config: Configuration) -> dict[str, float | None]:
 def lines(config: Configuration, name: str) -> str:
     """The configuration as an experiment file has it, under ``name``; defaults are left out.
 
-    But for what was tuned, which is always stated.
+    But for what was tuned, which is always stated. Settings of BM25 that routing alone had are left
+    out with it: a file that states them where nothing uses BM25 is refused.
     """
     kept = {key: value for key, value in settings(config).items() if value is not None}
     stated = {f.name: f.default for f in fields(Configuration)}
+    idle = (*GRID, *(() if config.uses_bm25 else BM25_SETTINGS))
     given = {
         key: value
         for key, value in asdict(replace(config, name=name)).items()
-        if key in kept or (key not in GRID and value != stated[key])
+        if key in kept or (key not in idle and value != stated[key])
     }
     return "\n".join(["[[configurations]]", *(f"{k} = {_toml(v)}" for k, v in given.items())])
 

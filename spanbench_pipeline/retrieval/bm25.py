@@ -3,9 +3,10 @@
 - ``okapi``: rank-bm25's definition, the scores of its ``BM25Okapi``, bit for bit. A token in more
   than half of the chunks has a negative inverse document frequency, in whose place a quarter of the
   average stands. Where that average is negative, which few or repetitive chunks make it, a chunk
-  that holds what is asked for is ranked below one that does not.
+  that holds what is asked for can rank below one that does not.
 - ``lucene``: the definition of Lucene, and of bm25s under that name. No token ever weighs less than
-  nothing.
+  nothing. Scores do not go by the order of a query's words, and are rounded to 12 decimals, so that
+  scores equal in truth are a tie.
 
 rank-bm25 visits every chunk for every token. Here each token knows the chunks that hold it and what
 it adds to their scores, so that a query touches only those; additions happen in the same order.
@@ -27,6 +28,10 @@ from spanbench_pipeline.retrieval.lists import Floats, Ints, Lists, best, collec
 from spanbench_pipeline.words import Tokenizer
 
 K1, B, EPSILON = 1.5, 0.75, 0.25
+GRID = 2.0**42
+"""Multiples of 1 / GRID add up exactly below 2,048: 11 of 53 bits are left for the sum."""
+DECIMALS = 12
+"""What scores of ``lucene`` are rounded to before they are compared and stored."""
 
 tokens = Tokenizer()
 """The tokens of the published figures: ``ascii``, not stemmed; no stop words."""
@@ -47,6 +52,8 @@ class Index:
     rows: Ints
     weights: Floats
     tokens: Callable[[str], list[str]] = tokens
+    ordered: bool = True
+    """Whether additions stand as rank-bm25 makes them, in the order of the query's words."""
 
     def postings(self, token: str) -> slice:
         """Where a token's rows and weights lie; empty for a token that no chunk holds."""
@@ -58,11 +65,16 @@ class Index:
 
         A token given twice counts twice, as in ``BM25Okapi.get_scores``.
         """
-        scores = np.zeros(self.n_chunks)
+        scores, rest = np.zeros(self.n_chunks), np.zeros(self.n_chunks)
         for token in query:
             held = self.postings(token)
-            scores[self.rows[held]] += self.weights[held]
-        return scores
+            added = self.weights[held]
+            if not self.ordered:
+                # What is left of a multiple is so small that its own rounding reaches no score.
+                added = np.round(added * GRID) / GRID
+                rest[self.rows[held]] += self.weights[held] - added
+            scores[self.rows[held]] += added
+        return scores if self.ordered else np.round(scores + rest, DECIMALS)
 
     def holding(self, query: Sequence[str]) -> npt.NDArray[np.bool_]:
         """Whether each chunk holds any of the query's tokens, shape (n_chunks,)."""
@@ -94,9 +106,9 @@ def build(
     held, frequency = np.unique(keys, return_counts=True)
     token, row = np.divmod(held, n)
     holders = np.bincount(token, minlength=len(vocabulary))
-    idf, factor = RULES[bm25]
+    idf, factor, ordered = RULES[bm25]
     weights = idf(n, holders)[token] * _saturation(frequency, row, length, factor)
-    return Index(n, vocabulary, np.append(0, np.cumsum(holders)), row, weights, found)
+    return Index(n, vocabulary, np.append(0, np.cumsum(holders)), row, weights, found, ordered)
 
 
 def retrieve(
@@ -156,12 +168,12 @@ def _lucene(n_chunks: int, holders: Ints) -> Floats:
     return np.array([math.log1p((n_chunks - f + 0.5) / (f + 0.5)) for f in holders.tolist()])
 
 
-RULES: dict[str, tuple[Callable[[int, Ints], Floats], float]] = {
-    "okapi": (_okapi, K1 + 1),
-    "lucene": (_lucene, 1),
+RULES: dict[str, tuple[Callable[[int, Ints], Floats], float, bool]] = {
+    "okapi": (_okapi, K1 + 1, True),
+    "lucene": (_lucene, 1, False),
 }
-"""Each rule's inverse document frequency, and the factor of how much a token counts; the factor
-changes no order."""
+"""Each rule's inverse document frequency, the factor of how much a token counts, and ``ordered``
+of its index; the factor changes no order."""
 
 
 def _saturation(frequency: Ints, row: Ints, length: Ints, factor: float) -> Floats:

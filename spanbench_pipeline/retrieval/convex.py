@@ -10,6 +10,8 @@ from spanbench_pipeline.retrieval.lists import Floats, Ints, Lists
 
 DECIMALS = 12
 """Scores are rounded to these before they are compared, and given so."""
+ROUNDING = 10.0**-DECIMALS
+"""Scores of a channel no further apart, of 1 or of the larger one, differ by rounding alone."""
 
 
 def fuse(one: Lists, other: Lists, *, chunk_ids: pa.Array, alpha: float, depth: int) -> Lists:
@@ -17,8 +19,8 @@ def fuse(one: Lists, other: Lists, *, chunk_ids: pa.Array, alpha: float, depth: 
 
     score = alpha * other + (1 - alpha) * one, each channel's score min-max scaled over the query's
     list in that channel: its best chunk has 1, its worst 0; all of them 0.5 where all scores are
-    equal; a chunk that the list does not hold has 0. So for the channels dense and BM25, ``alpha``
-    is what BM25 weighs.
+    equal, or differ by ``ROUNDING`` alone; a chunk that the list does not hold has 0. So for the
+    channels dense and BM25, ``alpha`` is what BM25 weighs.
 
     Ties by best single rank, then chunk id as a string. Scores are in floating point, whose last
     bits would decide between sums that are equal in truth: they are rounded to 12 decimals first,
@@ -47,6 +49,7 @@ def _scaled(lists: Lists, ranks: Ints, query: Ints) -> Floats:
     of = np.searchsorted(queries, query[held])
     score = lists.score[starts[of] + ranks[held] - 1]
     span = high[of] - low[of]
-    same = span == 0
+    magnitude = np.maximum(1.0, np.maximum(np.abs(high), np.abs(low)))[of]
+    same = span <= ROUNDING * magnitude
     scaled[held] = np.where(same, 0.5, (score - low[of]) / np.where(same, 1.0, span))
     return scaled

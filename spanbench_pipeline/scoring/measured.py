@@ -109,7 +109,7 @@ def measure(
         shown = closed.filter(pc.less_equal(closed["rank"], deep)).select(["query_id", "chunk_id"])
         # Repeats stay: whether a list was cut depends on how many entries it has.
         listed = rankings.join(shown, ["query_id", "chunk_id"], join_type="left semi")
-        labels = failure_labels(listed, *given[1:], corpus=corpus, config=config, depth=deep)
+        labels = failure_labels(listed, *given[1:], corpus=corpus, config=config, depth=depth)
         found["failure_labels"] = labels
         found["label_cross"] = label_cross(labels, found["forensic_labels"], corpus=corpus)
     return Measured(found, missing)

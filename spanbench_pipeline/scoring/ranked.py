@@ -21,7 +21,10 @@ def said(given: Stamp | None) -> str:
     """What a file says that it ranks, as the report shows it."""
     if given is None:
         return "not said"
-    return f"chunks {given.chunks} of the chunker {given.chunker}, of documents {given.documents}"
+    cut = "" if given.depth is None else f"; lists cut at {given.depth}"
+    return (
+        f"chunks {given.chunks} of the chunker {given.chunker}, of documents {given.documents}{cut}"
+    )
 
 
 def require_corpus(given: Stamp | None, evalset: EvalSet, *, where: str) -> None:

@@ -274,6 +274,17 @@ def test_lists_of_three_have_no_value_further_down(
         stored = warehouse.read(folder / name / "clause_bm25.parquet", name)
         assert stored.state == "not measured: depth = 3 does not reach 5"
         assert stored.table.num_rows == 0
+    # What BM25 reads is counted at any depth: as it is of the same corpus at 30.
+    counted = [
+        {
+            (row["config"], row["stat"]): row["value"]
+            for row in pq.read_table(folder.with_name(corpus) / "config_stats.parquet").to_pylist()
+            if row["stat"].startswith("bm25_")
+        }
+        for corpus in ("shallow", "small")
+    ]
+    assert counted[0] == counted[1]
+    assert {name for name, _ in counted[0]} == {"clause + bm25", "naive + bm25"}
     capsys.readouterr()
     assert cli.main(["--home", str(home), "run", "shallow"]) == 0
     printed = capsys.readouterr().out

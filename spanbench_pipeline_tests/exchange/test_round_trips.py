@@ -49,7 +49,7 @@ def test_scored_back_it_is_the_same(kind: str, given: Given) -> None:
     parts = {q["query_id"]: q["subset"] for q in given.evalset.queries.to_pylist()}
     there = {parts[q] for q in given.rankings["query_id"].to_pylist()}
     assume(there == set(parts.values()))  # a part without an entry never ran
-    of = stamp.made(given.evalset, given.chunks, "my; chunker=é")
+    of = stamp.made(given.evalset, given.chunks, "my; chunker=é", 16)
     file = File(Path("mine"), WRITERS[kind](given, of))
     found = rankings_file.read(file, None, None, CORPUS)
     assert (found.kind, found.stamp) == (kind, of)

@@ -38,12 +38,13 @@ def test_texts_and_letters_that_are_not_read() -> None:
 
 def test_first_places_by_order_alone() -> None:
     lists = {"tied": [2.0, 2.0, 1.0], "below": [2.0, 1.0, 1.0], "one": [0.0], "zero": [0.0, 0.0]}
+    lists |= {"rounding": [0.1 + 0.2, 0.3], "near": [2.0, 2.0 - 1e-9]}
     rows = [
         {"query_id": query, "rank": rank, "score": score}
         for query, scores in lists.items()
         for rank, score in enumerate(scores, 1)
     ]
-    assert bm25_stats.of_lists(pa.Table.from_pylist(rows)) == {"bm25_first_by_order": 2}
+    assert bm25_stats.of_lists(pa.Table.from_pylist(rows)) == {"bm25_first_by_order": 3}
     assert bm25_stats.of_lists(pa.Table.from_pylist(rows).slice(0, 0)) == {"bm25_first_by_order": 0}
 
 
@@ -57,7 +58,3 @@ def test_what_is_warned_of() -> None:
     assert [row["config"] for row in bm25_stats.backward(table)] == ["a", "b"]
     assert [row["config"] for row in bm25_stats.by_order(table)] == ["c"]
     assert [row["config"] for row in bm25_stats.unread(table)] == ["b"]
-    said = bm25_stats.warnings(table)
-    assert [line.split(":")[0].split("'")[1] for line in said] == ["a", "b", "c", "b"]
-    assert "lucene" in said[0]
-    assert "unicode" in said[-1]

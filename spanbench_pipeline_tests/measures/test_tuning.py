@@ -118,6 +118,15 @@ def test_the_lines_load_as_the_configuration(config: Configuration, tmp_path: Pa
     assert loaded == replace(config, name=name)
 
 
+def test_settings_of_bm25_go_with_the_routing_that_had_them():
+    routed = replace(DENSE, routing=3, bm25="lucene", tokenizer="unicode", stemming="czech")
+    of_bm25 = {"bm25", "tokenizer", "stemming"}
+    for routing, stated in ((3, of_bm25), (0, set())):
+        shown = tuning.lines(replace(routed, routing=routing), "tuned")
+        (given,) = tomllib.loads(shown)["configurations"]
+        assert (given["routing"], given.keys() & of_bm25) == (routing, stated)
+
+
 def test_a_name_is_written_as_toml_has_it():
     # DEL must be escaped in TOML, as it need not be in JSON; letters stay readable.
     shown = tuning.lines(CC, "naïve \x7f")

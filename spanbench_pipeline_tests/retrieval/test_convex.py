@@ -69,6 +69,11 @@ def test_all_equal_is_a_half_and_absent_is_nothing():
     assert fused({A: 3.0}, {B: -1.0}, 0.2) == [(IDS[A], 0.4), (IDS[B], 0.1)]
     # The worst of a list has 0, as has what the list does not hold.
     assert dict(fused({A: 2.0, B: 1.0}, {C: 1.0}, 0.2)) == {IDS[A]: 0.8, IDS[C]: 0.1, IDS[B]: 0.0}
+    # A channel whose scores differ by the last bit alone is not scaled to 1 and 0.
+    last_bit = {A: 0.1 + 0.2, B: 0.3}
+    for channels in ((last_bit, {}), ({}, last_bit), ({A: 300 * (0.1 + 0.2), B: 90.0}, {})):
+        assert {score for _, score in fused(*channels, 0.5)} == {0.25}
+    assert dict(fused({A: 0.3 + 1e-11, B: 0.3}, {}, 0.5)) == {IDS[A]: 0.5, IDS[B]: 0.0}
 
 
 def test_sums_that_are_equal_are_a_tie_though_floating_point_says_otherwise():

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from dataclasses import replace
 from random import Random
 
@@ -31,13 +32,20 @@ def world_of(lengths: list[int], *, of_document: bool = False, depth: int = 30) 
     )
 
 
-def found(given: World, *, stated: int | None = None, with_chunks: bool = True) -> Depth:
+def found(
+    given: World,
+    *,
+    stated: int | None = None,
+    with_chunks: bool = True,
+    in_file: int | None = None,
+) -> Depth:
     return depth_of(
         given.rankings(),
         given.evalset(),
         given.chunk_table() if with_chunks else None,
         corpus_depth=given.depth,
         stated=stated,
+        in_file=in_file,
     )
 
 
@@ -94,6 +102,25 @@ def test_what_is_stated_settles_it() -> None:
             found(world_of([5]), stated=wrong)
 
 
+@pytest.mark.parametrize(
+    ("lengths", "in_file", "value"),
+    [([5, 5, 5], 30, 30), ([5, 4, 3], 5, 5), ([5, 5, 5], 5, 5), ([1], 20, 20), ([64, 2], 64, 30)],
+)
+def test_a_file_that_says_its_depth_needs_no_guess(
+    lengths: list[int], in_file: int, value: int
+) -> None:
+    made = found(world_of(lengths), in_file=in_file)
+    assert made.value == value
+    # An export whose lists were cut by hand still says so.
+    assert ("--depth 5 says so" in made.note) == (lengths == [5, 5, 5] and in_file == 30)
+    assert found(world_of(lengths), stated=7, in_file=in_file).value == 7
+
+
+def test_a_file_that_goes_on_below_the_depth_it_says_is_refused() -> None:
+    with pytest.raises(InputError, match="cut at 4, but one has 5 places"):
+        found(world_of([5, 1]), in_file=4)
+
+
 def test_what_is_taken_to_be_so_is_said() -> None:
     assert "taken as cut" in found(world_of([5, 5, 5])).note
     assert "--depth 30" in found(world_of([5, 5, 5])).note
@@ -103,6 +130,57 @@ def test_what_is_taken_to_be_so_is_said() -> None:
     # No value is hidden between the longest list and the depth, or behind the corpus's depth.
     assert found(world_of([20, 4, 3])).note == ""
     assert found(world_of([64, 64], depth=30)).note == ""
+
+
+def test_a_longer_list_does_not_silence_what_most_lists_show() -> None:
+    for lengths in ([30, 5, 5, 5, 5, 5], [64, 5, 5, 5, 5, 5], [12, 5, 5, 5, 5, 5]):
+        made = found(world_of(lengths))
+        assert made.value == 30
+        assert "--depth 5 says so" in made.note
+    assert found(world_of([30, 5, 5, 5, 30, 4, 3])).note == ""  # fewer than half
+    assert found(world_of([40, 30, 30, 30])).note == ""  # no value is hidden
+    deeper = found(world_of([12, 3, 3, 3], depth=5)).note
+    assert "--depth 12 looks" in deeper
+    assert "--depth 3 says so" in deeper
+
+
+def test_repeats_make_no_list_deeper() -> None:
+    """Each list has its places twice over: ten entries of five places."""
+    given = world_of([5, 5, 5])
+    twice = replace(given, ranked={q: [*TENS[:5], *TENS[:5]] for q in given.ranked})
+    made = found(twice)
+    assert (made.value, "5 places" in made.note) == (5, True)
+    assert {"recall@10", "ndcg@10"} <= measured(twice, made).not_measured.keys()
+
+
+@pytest.mark.parametrize("stated", [None, 5])
+def test_each_list_says_for_itself_what_stands_below_five(stated: int | None) -> None:
+    """The gold's chunk is in no list; five places say nothing of the sixth, six and four do."""
+    given = world_of([6, 5, 5, 5, 4], depth=30 if stated else 5)
+    missed = replace(given, gold={q: [("A", 902, 908)] for q in given.gold})
+    # A repeat at the end of a list is no sixth place.
+    ranked = missed.ranked | {"q1": [*TENS[:5], TENS[4]]}
+    missed = replace(missed, ranked=ranked)
+    made = measured(missed, found(missed, stated=stated)).tables["failure_labels"].to_pylist()
+    assert {row["query_id"]: row["label"] for row in made} == {
+        "q0": "retrieval-miss",
+        "q1": "depth-bound",
+        "q2": "depth-bound",
+        "q3": "depth-bound",
+        "q4": "retrieval-miss",
+    }
+    assert {json.loads(row["evidence"]).get("cut_at") for row in made} == {None, 5}
+
+
+def test_lists_that_all_end_with_a_repeat_are_cut_where_their_places_end() -> None:
+    given = world_of([5, 5, 5])
+    repeated = replace(
+        given,
+        gold={q: [("A", 902, 908)] for q in given.gold},
+        ranked={q: [*TENS[:5], TENS[4]] for q in given.ranked},
+    )
+    made = measured(repeated, found(repeated))
+    assert shown.failure_counts(made) == {"depth-bound": 3}
 
 
 def measured(given: World, depth: Depth):
@@ -146,7 +224,7 @@ AT += [("complete_grounding", 5), ("ndcg", 10)]
 
 def test_labels_of_a_file_cut_at_five_are_those_of_brute_force() -> None:
     given = replace(world.small(Random(5), 60), depth=5)
-    made = measured(given, Depth(5, "", 5))
+    made = given.measured()
     rows = made.tables["failure_labels"].to_pylist()
     labels = {row["query_id"]: row["label"] for row in rows}
     gold = given.gold

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -74,12 +75,26 @@ def test_gold_that_changed_is_noted() -> None:
 
 
 def test_a_tag_keeps_its_stamp_whatever_the_names() -> None:
-    odd = stamp.Stamp("a;chunker=b; c%20é", *(["0123456789abcdef"] * 4))
+    hashes = ["0123456789abcdef"] * 4
+    odd = stamp.Stamp("a;chunker=b; c%20é", *hashes)
     tag = encode(odd.tag("my; run"))
     assert len(tag.split()) == 1
     assert stamp.of_tag(tag) == odd
     assert stamp.of_tag("bm25") is None
     assert stamp.of_tag(tag[:-1]) is None
+    deep = stamp.Stamp("a;depth=7", *hashes, depth=30)
+    assert stamp.of_tag(encode(deep.tag("my;depth=8"))) == deep
+    assert stamp.of_tag(encode(deep.tag("a")).replace("depth=30", "depth=0")) is None
+    assert "depth" not in odd.said()
+
+
+def test_a_depth_in_a_file_is_one_that_lists_may_have() -> None:
+    line = {"query_id": "q1", "ranking": []}
+    deep = replace(SAID, depth=30)
+    assert read(line | {"spanbench": deep.said()}) == deep
+    for wrong in (0, -1, 10_001, "30", True, 3.0):
+        with pytest.raises(InputError, match="and depth as spanbench export writes"):
+            read(line | {"spanbench": deep.said() | {"depth": wrong}})
 
 
 def read(*lines: Any) -> stamp.Stamp | None:
