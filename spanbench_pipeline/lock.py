@@ -51,11 +51,13 @@ def hold(
         for name in sorted(set(names)):
             stream = held.enter_context(_path(folder, name).open("a+b"))
             attempts = 0
-            while not _taken(stream, group, what):
+            while not _taken(stream, group, what) or _is_removed(stream, _path(folder, name)):
                 attempts += 1
                 if attempts == 2:  # the first may have met one who only asked who holds it
                     waiting(name, _holder(stream))
                 time.sleep(POLL_SECONDS)
+                if _is_removed(stream, _path(folder, name)):
+                    stream = held.enter_context(_path(folder, name).open("a+b"))
         yield
 
 
@@ -97,6 +99,14 @@ def _taken(stream: IO[bytes], group: str, what: str) -> bool:
         return True
     fcntl.flock(stream, fcntl.LOCK_UN)
     return False
+
+
+def _is_removed(stream: IO[bytes], path: Path) -> bool:
+    """Tell whether the file that is open is the lock no more: whoever comes next opens another."""
+    try:
+        return not os.path.samestat(os.fstat(stream.fileno()), path.stat())
+    except FileNotFoundError:
+        return True
 
 
 def _write(stream: IO[bytes], holder: Holder) -> None:

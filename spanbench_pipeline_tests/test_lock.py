@@ -122,3 +122,19 @@ def test_a_crowd_never_mixes_groups_and_never_deadlocks(tmp_path: Path, monkeypa
             else:
                 inside.remove(group)
         assert not inside
+
+
+def test_a_lock_whose_file_was_removed_is_taken_on_the_new_one(tmp_path: Path):
+    """Who waits on the old file and who opens a new one would otherwise both be inside."""
+    first, ready, release = started(tmp_path, "one")
+    assert ready.wait(120)
+    waiting, waiting_ready, waiting_release = started(tmp_path, "two")
+    assert not waiting_ready.wait(0.3)
+    (tmp_path / "a.lock").unlink()
+    assert waiting_ready.wait(120)  # on the new file: the old one is no lock any more
+    third, third_ready, third_release = started(tmp_path, "three")
+    assert not third_ready.wait(0.3)
+    for process, event in ((first, release), (waiting, waiting_release), (third, third_release)):
+        event.set()
+        process.join(120)
+    assert third_ready.is_set()

@@ -29,6 +29,19 @@ def needed(project: Project, experiments: Iterable[Experiment]) -> set[bytes]:
     return found
 
 
+def unknown(project: Project, experiments: Iterable[Experiment]) -> list[str]:
+    """Return the corpora with tables and with an encoder whose weights cannot be read.
+
+    Which entries theirs are cannot be told.
+    """
+    return [
+        experiment.corpus
+        for experiment in experiments
+        if (project.parquet / experiment.corpus).is_dir()
+        and len(list(_models(project, experiment))) < len(experiment.encoders)
+    ]
+
+
 def _models(project: Project, experiment: Experiment) -> Iterator[str]:
     for encoder in experiment.encoders.values():
         with suppress(InputError, NotMeasured):

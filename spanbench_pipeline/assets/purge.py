@@ -32,6 +32,8 @@ _SAYING = {
     "runs.db": ("bulk_actions", "backfill_tags", "daemon_heartbeats", "kvs"),
 }
 """Tables whose rows go where they name the corpus: what was said at some time."""
+_IN_NAMES = "|".join(f"(?<={before}{_})" for before in ("run", "nightly") for _ in ("_", "__"))
+"""What stands before a corpus in the names of jobs and steps."""
 
 
 def corpora(folder: Path) -> set[str]:
@@ -58,7 +60,7 @@ def runs(folder: Path, corpus: str) -> list[str]:
 def forget(folder: Path, corpus: str) -> None:
     """Removes a corpus from the state in ``folder``; again where it was interrupted.
 
-    Raises InputError where another process has the state open.
+    Raises InputError where another process is writing it.
     """
     gone = runs(folder, corpus)
     for run_id in gone:
@@ -98,7 +100,7 @@ def settle(folder: Path) -> None:
 def named(corpus: str) -> re.Pattern[str]:
     """Where a text names a corpus, as a word or as the first part of a step's name."""
     name = re.escape(corpus)
-    return re.compile(rf"(?:(?<![A-Za-z0-9_])|(?<=run_)|(?<=nightly_)){name}(?=__|[^A-Za-z0-9_]|$)")
+    return re.compile(rf"(?:(?<![A-Za-z0-9_])|{_IN_NAMES}){name}(?=__|[^A-Za-z0-9_]|$)")
 
 
 def _as_a_name(corpus: str) -> re.Pattern[str]:
@@ -109,7 +111,7 @@ def _as_a_name(corpus: str) -> re.Pattern[str]:
     """
     stages = "|".join([*tables.TABLES, "reports", "source_archive"])
     behind = rf'(?=__|[^A-Za-z0-9_ ]|$|_(?:{stages})")'
-    before = r"(?:(?<![A-Za-z0-9_ ])|(?<=run_)|(?<=nightly_))"
+    before = rf"(?:(?<![A-Za-z0-9_ ])|{_IN_NAMES})"
     return re.compile(before + re.escape(corpus) + behind)
 
 
@@ -196,11 +198,10 @@ def _forget_events(
             "INSERT INTO event_logs (run_id, event) "
             "SELECT '', '' WHERE EXISTS (SELECT 1 FROM event_logs)"
         )
-    steps = (f"{corpus}__", f"nightly_{corpus}", "__".join(WAREHOUSE))
-    for step in steps:
-        connection.execute(
-            "DELETE FROM event_logs WHERE substr(step_key, 1, ?) = ?", (len(step), step)
-        )
+    step = f"{corpus}__"
+    connection.execute("DELETE FROM event_logs WHERE substr(step_key, 1, ?) = ?", (len(step), step))
+    for whole in (f"nightly_{corpus}", f"nightly__{corpus}", "__".join(WAREHOUSE)):
+        connection.execute("DELETE FROM event_logs WHERE step_key = ?", (whole,))
     connection.execute(f"DELETE FROM event_logs WHERE {ours}", assets)
     connection.executemany(
         "DELETE FROM event_logs WHERE run_id = ? AND asset_key IS NULL", [(r,) for r in gone]

@@ -16,6 +16,7 @@ from spanbench_pipeline.assets.instance import failed_errors, records
 from spanbench_pipeline.assets.stage import Stage
 from spanbench_pipeline.assets.turn import CORPORA_TAG, Turn
 from spanbench_pipeline.code_version import Parts
+from spanbench_pipeline.errors import InputError
 from spanbench_pipeline.freshness import Key, Node, Record, name
 from spanbench_pipeline.project import Project
 
@@ -118,7 +119,13 @@ class Runner:
         _ = self.nodes
 
     def _begin(self) -> None:
-        """Looks anew: while this run waited for its turn, another may have done its work."""
+        """Looks anew: while this run waited for its turn, another may have done its work.
+
+        Raises InputError where a corpus was removed meanwhile.
+        """
+        gone = set(self._turn.corpora) - {path.stem for path in self.project.experiment_files()}
+        if gone:
+            raise InputError(f"corpus {min(gone)} was removed while this run waited for its turn")
         self._turn.bury(self.instance)
         self._records = None
 

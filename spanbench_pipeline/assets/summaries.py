@@ -296,7 +296,8 @@ def _bm25_stats(
     if (lists := _bm25_list(experiment, config)) is not None:
         of_chunks = read(config.chunker, config)
         found |= bm25_stats.of_texts(bm25_stats.CHUNKS, of_chunks, config.bm25)
-        found |= bm25_stats.of_lists(reader.stored(lists).table)
+        if experiment.depth >= 2:  # a list of one says nothing of what it was chosen before
+            found |= bm25_stats.of_lists(reader.stored(lists).table)
     if config.routing:
         of_cards = read("cards", config)
         found |= bm25_stats.of_texts(bm25_stats.CARDS, of_cards, config.bm25)

@@ -6,6 +6,7 @@ lock's file, by which an unfinished one is known, goes last.
 
 from __future__ import annotations
 
+import json
 import os
 import re
 import shutil
@@ -61,7 +62,7 @@ class Remains:
     lines: int
     runs: int
     broken: tuple[str, ...]
-    """Other corpora whose experiment cannot be read, so that nobody knows what they need."""
+    """Other corpora whose experiment or weights cannot be read: nobody knows what they need."""
 
     def rows(self) -> list[str]:
         """A line each, for a person who has to agree."""
@@ -76,7 +77,8 @@ class Remains:
                 f"Dagster's state: {self.runs:,} runs that name it, with logs and checks (of other "
                 "corpora's assets, what was recorded stays)"
             )
-        without = f" (and those of {', '.join(self.broken)}, broken now)" if self.broken else ""
+        names = ", ".join(self.broken)
+        without = f" (and of {names}, whose experiment or weights cannot be read)" if names else ""
         return [*told, f"vector cache: every vector that no other corpus's texts have{without}"]
 
 
@@ -102,7 +104,7 @@ def forget(
         return f"to be removed {shown}"
     if not agreed and not _agrees(corpus, shown, ask):
         return "nothing was removed"
-    with only_one(project):
+    with only_one(project, forgetting=True):
         removed = _alone(project, corpus)
     return f"removed {shown}\nvectors removed: {removed:,}" + _still_named(project, corpus)
 
@@ -140,8 +142,14 @@ def _find(project: Project, corpus: str) -> Remains:
         experiment if experiment.exists() else None,
         sum(len(_lines_about(path, corpus)[1]) for path in _alert_files(project)),
         len(purge.runs(project.dagster, corpus)),
-        tuple(sorted(set(graphs.build(project).broken) - {corpus})),
+        _unknown_needs(project, corpus),
     )
+
+
+def _unknown_needs(project: Project, corpus: str) -> tuple[str, ...]:
+    graph = graphs.build(project)
+    others = [e for name, e in graph.experiments.items() if name != corpus]
+    return tuple(sorted((set(graph.broken) | set(encoded.unknown(project, others))) - {corpus}))
 
 
 def _files(project: Project, corpus: str) -> Iterator[Path]:
@@ -161,12 +169,27 @@ def _alert_files(project: Project) -> list[Path]:
 
 
 def _lines_about(path: Path, corpus: str) -> tuple[list[bytes], list[bytes]]:
-    """The lines of a file that do not name a corpus, and those that do."""
-    pattern = purge.named(corpus)
+    """The lines of a file of alerts that are not about a corpus, and those that are."""
     parts: tuple[list[bytes], list[bytes]] = ([], [])
     for line in path.read_bytes().splitlines(keepends=True):
-        parts[bool(pattern.search(line.decode("utf-8", "replace")))].append(line)
+        parts[_is_about(line.decode("utf-8", "replace"), corpus)].append(line)
     return parts
+
+
+def _is_about(line: str, corpus: str) -> bool:
+    """Tell whether an alert is about a corpus: by its fields, or by a word of it where it has none.
+
+    What is about all corpora (the warehouse), or cannot be read, may quote this one.
+    """
+    try:
+        entry = json.loads(line)
+        said = entry.get("corpus") or entry.get("asset") or entry.get("about") or entry["mended"]
+        about = re.split(r"[/ ]", said)[0]
+    except (ValueError, KeyError, AttributeError, TypeError):
+        about = ""
+    if about in ("", views.KEY[0]):
+        return purge.named(corpus).search(line) is not None
+    return bool(about == corpus)
 
 
 def _count(folder: Path) -> str:

@@ -21,6 +21,8 @@ from spanbench_pipeline.commands.processes import commands as _commands
 from spanbench_pipeline.errors import InputError
 from spanbench_pipeline.project import Project
 
+_FORGETS = "spanbench forget"
+
 
 def serve(project: Project, address: Address) -> int:
     """Runs web server and daemon until SIGTERM or SIGINT; returns the exit code.
@@ -64,8 +66,10 @@ def _checked(project: Project, address: Address) -> Address:
 
 
 @contextmanager
-def only_one(project: Project) -> Iterator[int]:
+def only_one(project: Project, *, forgetting: bool = False) -> Iterator[int]:
     """Holds the home's lock: two daemons on one state would run everything twice.
+
+    ``forgetting``: it is ``spanbench forget`` that holds it, and who is refused is told so.
 
     Yields its descriptor for the two processes to inherit: where serve is killed and they live on,
     they hold it still.
@@ -79,11 +83,18 @@ def only_one(project: Project) -> Iterator[int]:
         except OSError as error:
             stream.seek(0)
             held = stream.read().strip() or "it has just begun"
+            if held.startswith(_FORGETS):
+                raise InputError(
+                    f"{project.home}: at work there: {held}; try again once it has ended"
+                ) from error
             raise InputError(
                 f"spanbench serve already runs on {project.home} ({held}); stop it, or where it "
                 "was killed, end with kill those of these processes that live on"
             ) from error
         stream.truncate(0)
+        if forgetting:
+            stream.write(f"{_FORGETS}, process {os.getpid()}")
+            stream.flush()
         yield stream.fileno()
 
 
