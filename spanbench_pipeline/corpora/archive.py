@@ -200,7 +200,7 @@ def _absent(archive: Path, name: str, there: Sequence[str]) -> InputError:
     alike = [other for other in there if other.casefold().endswith(base)] or list(there)
     shown = ", ".join(map(repr, alike[:SHOWN])) + (" and others" if len(alike) > SHOWN else "")
     return InputError(
-        f"{archive}: no member {name}; exactly one is needed, by that name and in no folder. "
+        f"{archive}: no member {name}; exactly one is needed, by that whole name. "
         f"Found: {shown or 'nothing'}. Pack it again so."
     )
 
