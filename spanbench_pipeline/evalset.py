@@ -229,7 +229,7 @@ def _query_problems(
     corpus: str, queries: Sequence[Query], documents: Mapping[str, Document], declared: set[str]
 ) -> list[str]:
     """The first violation of each query that has one."""
-    found = []
+    found: list[str] = []
     for query in queries:
         hint = suggested if len(found) < SHOWN else _no_hint
         try:
