@@ -16,6 +16,9 @@ _UNSURE_WORDS = ("disk i/o error",)
 """What SQLite says of a full disk, and of a broken one: how much is free tells."""
 ROOM = 1 << 20
 """Bytes that Dagster's databases need at least to be opened to write."""
+_TELLING = {"OSError", "OperationalError", "DatabaseError", "IOException", "ArrowException"}
+"""Errors of the system, of SQLite (SQLAlchemy's as well), DuckDB and Arrow, by class: the words of
+every other may quote a text or a name."""
 _READ_ONLY_WORDS = ("read-only file system", "readonly database", "read-only database")
 
 
@@ -27,11 +30,12 @@ def explain(error: BaseException, home: Path) -> str:
     for cause in _chain(error):
         number = cause.errno if isinstance(cause, OSError) else None
         place = _place(cause, home)
-        if number in _FULL or is_full(str(cause), home):
+        kinds = {kind.__name__ for kind in type(cause).__mro__}
+        if number in _FULL or is_full(kinds, str(cause), home):
             return full(place)
         inside = place.is_relative_to(home)
         refused = number in _READ_ONLY and inside and _may_read(cause, place)
-        if refused or _said(str(cause), _READ_ONLY_WORDS):
+        if refused or (kinds & _TELLING and _said(str(cause), _READ_ONLY_WORDS)):
             return f"{place}: cannot be written ({_reason(cause)}){_READERS if inside else ''}"
     return ""
 
@@ -42,8 +46,10 @@ _READERS = (
 )
 
 
-def is_full(message: str, home: Path) -> bool:
-    """Whether the message of an error tells of a full disk."""
+def is_full(kinds: Iterable[str], message: str, home: Path) -> bool:
+    """Whether an error of these classes, by name, tells of a full disk in its message."""
+    if _TELLING.isdisjoint(kinds):
+        return False
     return _said(message, _FULL_WORDS) or (_said(message, _UNSURE_WORDS) and not _has_room(home))
 
 
@@ -81,12 +87,17 @@ def require_writable(folder: Path) -> None:
 
 
 def _chain(error: BaseException | None) -> Iterator[BaseException]:
-    """The error and what it was raised from or while handling, each once."""
+    """The error and what it was raised from, each once.
+
+    What it was raised while handling counts for a library's own errors alone: those wrap. A
+    KeyError met on the way is a fault of its own.
+    """
     seen: set[int] = set()
     while error is not None and id(error) not in seen:
         seen.add(id(error))
         yield error
-        error = error.__cause__ or error.__context__
+        wraps = type(error).__module__.split(".")[0] not in ("builtins", "spanbench_pipeline")
+        error = error.__cause__ or (error.__context__ if wraps else None)
 
 
 def _place(error: BaseException, home: Path) -> Path:

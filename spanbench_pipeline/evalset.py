@@ -9,14 +9,14 @@ from __future__ import annotations
 import hashlib
 import itertools
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 
 import pyarrow as pa
 
 from spanbench_pipeline import spans, tables
 from spanbench_pipeline.codepoints import is_blank, refuse_halves
-from spanbench_pipeline.errors import InputError, refuse_all
+from spanbench_pipeline.errors import SHOWN, InputError, refuse_all
 from spanbench_pipeline.likeness import suggested
 
 RESERVED_FIELDS = frozenset(
@@ -229,17 +229,27 @@ def _query_problems(
     corpus: str, queries: Sequence[Query], documents: Mapping[str, Document], declared: set[str]
 ) -> list[str]:
     """The first violation of each query that has one."""
-    found = []
+    found: list[str] = []
     for query in queries:
+        hint = suggested if len(found) < SHOWN else _no_hint
         try:
-            _check_query(corpus, query, documents, declared)
+            _check_query(corpus, query, documents, declared, hint)
         except InputError as error:
             found.append(str(error))
     return found
 
 
+def _no_hint(name: str, known: Collection[str]) -> str:
+    """Of a problem that is counted and not shown: to look for a hint takes long."""
+    return ""
+
+
 def _check_query(
-    corpus: str, query: Query, documents: Mapping[str, Document], declared: set[str]
+    corpus: str,
+    query: Query,
+    documents: Mapping[str, Document],
+    declared: set[str],
+    hint: Callable[[str, Collection[str]], str],
 ) -> None:
     where = f"corpus {corpus}, query {query.query_id}"
     where += f" ({query.origin})" if query.origin else ""
@@ -253,21 +263,26 @@ def _check_query(
         raise InputError(f"{where}: no gold span")
     if query.doc_id is not None and query.doc_id not in documents:
         raise InputError(
-            f"{where}: unknown document {query.doc_id!r}{suggested(query.doc_id, documents)}"
+            f"{where}: unknown document {query.doc_id!r}{hint(query.doc_id, documents)}"
         )
     for name in sorted(query.filters):
         if name not in declared:
             raise InputError(
                 f"{where}: filter field {name!r} is declared by no document"
-                f"{suggested(name, declared)}; declared: {', '.join(sorted(declared)) or 'none'}"
+                f"{hint(name, declared)}; declared: {', '.join(sorted(declared)) or 'none'}"
             )
     for span in query.gold:
-        _check_gold(where, span, documents)
+        _check_gold(where, span, documents, hint)
 
 
-def _check_gold(where: str, span: GoldSpan, documents: Mapping[str, Document]) -> None:
+def _check_gold(
+    where: str,
+    span: GoldSpan,
+    documents: Mapping[str, Document],
+    hint: Callable[[str, Collection[str]], str],
+) -> None:
     if span.doc_id not in documents:
-        near = suggested(span.doc_id, documents)
+        near = hint(span.doc_id, documents)
         raise InputError(f"{where}: gold span in unknown document {span.doc_id!r}{near}")
     text = documents[span.doc_id].text
     at = f"{where}, document {span.doc_id}, gold span [{span.start}, {span.end})"

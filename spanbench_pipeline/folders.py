@@ -41,14 +41,19 @@ def replace(folder: Path, files: Files) -> None:
     folder = Path(os.path.realpath(folder))
     _remove_leftovers(folder)
     staged = _staged(temporary_name(folder), files)
-    old = folder.with_name(f".{folder.name}.{os.getpid()}.old.tmp")
+    old = temporary_name(folder).with_suffix(".old.tmp")
     try:
         if folder.exists():
             folder.replace(old)
-        staged.replace(folder)
+        try:
+            staged.replace(folder)
+        except BaseException:
+            if old.exists():
+                old.replace(folder)
+            raise
+        shutil.rmtree(old, ignore_errors=True)
     finally:
-        for left in (staged, old):
-            shutil.rmtree(left, ignore_errors=True)
+        shutil.rmtree(staged, ignore_errors=True)
 
 
 def _require_empty(folder: Path, place: Path) -> None:

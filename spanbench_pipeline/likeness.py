@@ -19,7 +19,7 @@ from spanbench_pipeline.codepoints import without_width
 
 MOST_COMPARED = 5000
 """Known names that are compared with an unknown one by similarity: no message may take seconds."""
-MOST_FOLDED = 100_000
+MOST_FOLDED = 20_000
 """Known names that are compared with an unknown one after folding."""
 MOST_PLACES = 100
 """Places of a folded text that are looked at."""

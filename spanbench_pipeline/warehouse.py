@@ -8,8 +8,8 @@ deleted at any time.
 from __future__ import annotations
 
 import hashlib
-import os
 import tempfile
+import weakref
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -145,8 +145,10 @@ def connect(files: Mapping[str, Sequence[Path]], *, allow_files: bool = False) -
         connection.execute(statement)
     behind = sorted({str(path) for paths in files.values() for path in paths})
     connection.execute(f"SET allowed_paths = [{', '.join(map(_quoted, behind))}]")
-    spill = Path(tempfile.gettempdir()) / f"spanbench-sql-{os.getpid()}"  # not where one stands
-    connection.execute(f"SET temp_directory = {_quoted(spill)}")
+    # Private: a name that others could foresee in a shared folder may be theirs already.
+    spill = tempfile.TemporaryDirectory(prefix="spanbench-sql-")
+    weakref.finalize(connection, spill.cleanup)
+    connection.execute(f"SET temp_directory = {_quoted(spill.name)}")
     for setting in _CONFINED:
         connection.execute(f"SET {setting}")
     if not allow_files:

@@ -6,6 +6,7 @@ import errno
 import os
 import shutil
 import sqlite3
+import zipfile
 from pathlib import Path
 
 import duckdb
@@ -25,8 +26,8 @@ def wrapped(error: BaseException) -> BaseException:
         try:
             raise RuntimeError("the event could not be stored") from error
         except RuntimeError:
-            raise LookupError("no such run")  # noqa: B904
-    except LookupError as outer:
+            raise zipfile.BadZipFile("no such run")  # noqa: B904
+    except zipfile.BadZipFile as outer:
         return outer
 
 
@@ -115,6 +116,23 @@ def test_a_stage_that_met_a_full_disk_is_wrong_input(tmp_path: Path) -> None:
         raise_failures(result("(sqlite3.OperationalError) database or disk is full"), project)
     with pytest.raises(StageFailed):
         raise_failures(result("no such table: vectors"), project)
+
+
+def test_words_that_a_text_may_hold_tell_of_no_disk(tmp_path: Path) -> None:
+    quoted = "no gold text 'if the disk is full the vendor' in this read-only database"
+    assert disk.explain(InputError(quoted), tmp_path) == ""
+    result = Result(failures=[Failure(("c", "queries"), "InputError", quoted, "trace")])
+    with pytest.raises(InputError, match="the vendor"):
+        raise_failures(result, Project(tmp_path, tmp_path))
+
+
+def test_a_fault_met_while_handling_a_refusal_is_its_own(tmp_path: Path) -> None:
+    (tmp_path / "a").write_bytes(b"")
+    fault = KeyError("x")
+    fault.__context__ = PermissionError(errno.EACCES, "Permission denied", str(tmp_path / "a"))
+    assert disk.explain(fault, tmp_path) == ""
+    fault.__cause__ = fault.__context__
+    assert "cannot be written" in disk.explain(fault, tmp_path)
 
 
 def test_the_exit_code_of_a_full_disk(

@@ -295,3 +295,12 @@ def test_half_a_character_in_a_field_or_filter_is_refused(
 ) -> None:
     with pytest.raises(InputError, match="half of a UTF-16 surrogate pair"):
         assemble(*documents, queries=queries)
+
+
+def test_hints_are_looked_for_where_they_are_shown(monkeypatch: pytest.MonkeyPatch) -> None:
+    looked_up = []
+    monkeypatch.setattr(evalset, "suggested", lambda name, _: looked_up.append(name) or "")
+    wrong = [asking(query_id=f"q{n}", gold=[GoldSpan("C", 0, 1)]) for n in range(50)]
+    with pytest.raises(InputError, match="50 problems"):
+        assemble(Document("A", "A", "some text", "A.txt", "txt"), queries=wrong)
+    assert len(looked_up) == 20

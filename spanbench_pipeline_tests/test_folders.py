@@ -132,3 +132,22 @@ def test_what_breaks_in_an_empty_folder_leaves_it_empty(
     with pytest.raises(OSError, match="broken"):
         folders.write_new(tmp_path, [("x/y", [b"1"]), ("z", [b"2"])])
     assert list(tmp_path.iterdir()) == []
+
+
+def test_a_replacement_that_cannot_take_the_name_gives_it_back(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    folders.replace(tmp_path / "a", [("x", [b"old"])])
+    calls = []
+    replace = Path.replace
+
+    def breaks(path: Path, target: Path) -> Path:
+        calls.append(path)
+        if len(calls) == 2:
+            raise OSError("broken")
+        return replace(path, target)
+
+    monkeypatch.setattr(Path, "replace", breaks)
+    with pytest.raises(OSError, match="broken"):
+        folders.replace(tmp_path / "a", [("x", [b"new"])])
+    assert listing(tmp_path) == {"a/x": b"old"}

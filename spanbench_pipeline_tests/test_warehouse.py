@@ -157,3 +157,16 @@ def test_no_query_opens_the_door(tmp_path: Path, query: str, allow_files: bool):
     assert files.num_rows
     with warehouse.connect({}, allow_files=allow_files) as connection, pytest.raises(duckdb.Error):
         connection.execute(query)
+
+
+def test_each_connection_spills_into_a_private_folder_that_goes_with_it() -> None:
+    found = []
+    for _ in range(2):
+        connection = warehouse.connect({})
+        connection.execute("SELECT current_setting('temp_directory')")
+        spill = Path(connection.fetchall()[0][0])
+        assert spill.stat().st_mode & 0o777 == 0o700
+        found.append(spill)
+        del connection
+        assert not spill.exists()
+    assert found[0] != found[1]

@@ -4,13 +4,15 @@ from __future__ import annotations
 
 import fcntl
 import shutil
+import sqlite3
 import tempfile
 from collections.abc import Iterable, Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import closing, contextmanager
 from dataclasses import replace
 from functools import lru_cache
 from pathlib import Path
 from typing import Any
+from urllib.parse import quote
 
 import dagster as dg
 
@@ -109,10 +111,29 @@ def look_at(project: Project) -> Iterator[dg.DagsterInstance]:
 def _copy_state(dagster: Path, target: Path) -> None:
     """Copies what says of each asset what was recorded; not the events of each run."""
     for name in _STATE:
+        (target / name).parent.mkdir(parents=True, exist_ok=True)
+        if name.endswith(".db") and _backed_up(dagster / name, target / name):
+            continue
         for path in dagster.glob(f"{name}*"):
-            copy = target / path.relative_to(dagster)
-            copy.parent.mkdir(parents=True, exist_ok=True)
-            shutil.copyfile(path, copy)
+            shutil.copyfile(path, target / path.relative_to(dagster))
+
+
+def _backed_up(database: Path, copy: Path) -> bool:
+    """Whether SQLite copied a database as of one moment, though another process may write it.
+
+    It cannot where the journal needs a file beside it that cannot be made; then nothing is left.
+    """
+    uri = f"file:{quote(str(database))}?mode=ro"
+    try:
+        with (
+            closing(sqlite3.connect(uri, uri=True)) as source,
+            closing(sqlite3.connect(copy)) as target,
+        ):
+            source.backup(target)
+    except sqlite3.Error:
+        copy.unlink(missing_ok=True)
+        return False
+    return True
 
 
 def made_by(instance: dg.DagsterInstance, key: Key) -> dict[str, Any] | None:

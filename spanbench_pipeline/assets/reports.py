@@ -165,6 +165,7 @@ def _page(report: str, path: Path) -> str:
 def _inputs(
     experiment: Experiment, reader: Reader, baseline: str, provenance: dict[str, str]
 ) -> ReportInputs:
+    baseline = experiment.configuration(baseline).name
     single = {name: reader.table(name) for name in SINGLE}
     many = {name: reader.all(name) for name in PER_CONFIG}
     measured = {

@@ -24,7 +24,7 @@ def report(project: Project, corpus: str, baseline: str | None) -> str:
     graph.warn_of_broken()
     key = (corpus, "reports")
     if baseline is not None:
-        experiment.configuration(baseline)
+        baseline = experiment.configuration(baseline).name  # as the tables write it
     with (look_at if baseline is None else open_instance)(project) as instance:
         runner = Runner(project, instance, graph.of([corpus]))
         made = runner.records().get(key)

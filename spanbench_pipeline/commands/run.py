@@ -87,7 +87,7 @@ def find(graph: Graph, corpus: str) -> Experiment:
 
 def raise_failures(result: Result, project: Project) -> None:
     """Raises what a run's failures amount to; the worst kind decides the exit code."""
-    if any(disk.is_full(f.message, project.home) for f in result.failures):
+    if any(disk.is_full([f.error], f.message, project.home) for f in result.failures):
         raise InputError(disk.full(project.home))
     unexpected = [f for f in result.failures if f.error not in _EXPLAINED]
     held = [key for key in result.held if key not in result.failed_checks]

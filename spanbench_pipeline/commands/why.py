@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import difflib
 import json
 from typing import Any
 
@@ -14,6 +13,7 @@ from spanbench_pipeline.assets.run import Runner
 from spanbench_pipeline.commands.run import find
 from spanbench_pipeline.errors import InputError
 from spanbench_pipeline.freshness import Key, name
+from spanbench_pipeline.likeness import suggested
 from spanbench_pipeline.project import Project
 
 SHOWN = 16
@@ -40,9 +40,9 @@ def _key(graph: Graph, asset: str) -> Key:
         return key
     if len(key) > 1:
         find(graph, key[0])
-    close = difflib.get_close_matches(name(key), known, 1, 0.4)
-    hint = f"; did you mean {close[0]!r}?" if close else ""
-    raise InputError(f"no asset {asset!r}{hint} (an asset's name is corpus/stage/name)")
+    raise InputError(
+        f"no asset {asset!r}{suggested(name(key), known)} (an asset's name is corpus/stage/name)"
+    )
 
 
 def _explained(runner: Runner, key: Key) -> dict[str, Any]:

@@ -127,8 +127,8 @@ def extract_members(
         entries: dict[str, list[zipfile.ZipInfo]] = {}
         for info in opened.infolist():
             entries.setdefault(_name(info), []).append(info)
-        for name in targets.keys() - entries.keys():
-            raise _absent(archive, name, opened.namelist())
+        if missing := sorted(targets.keys() - entries.keys()):
+            raise _absent(archive, missing[0], opened.namelist())
         chosen = {name: _entry(archive, entries[name], name) for name in targets}
         # No more of a member is ever read than it claims, so the claims bound what is written.
         if sum(info.file_size for info in chosen.values()) > max_total:
@@ -200,7 +200,7 @@ def _absent(archive: Path, name: str, there: Sequence[str]) -> InputError:
     alike = [other for other in there if other.casefold().endswith(base)] or list(there)
     shown = ", ".join(map(repr, alike[:SHOWN])) + (" and others" if len(alike) > SHOWN else "")
     return InputError(
-        f"{archive}: no member {name}; exactly one is needed, by that name and in no folder. "
+        f"{archive}: no member {name}; exactly one is needed, by that whole name. "
         f"Found: {shown or 'nothing'}. Pack it again so."
     )
 

@@ -9,6 +9,16 @@ from __future__ import annotations
 AS_TEXT = "Save its text as UTF-8."
 AS_PDF = "As a document it needs the ending .pdf."
 
+PARQUET = b"PAR1"
+DATA: tuple[tuple[bytes, str, str], ...] = (
+    (PARQUET, "Parquet", "Give it where Parquet is read."),
+    (b"ARROW1", "an Arrow file", "Write it as Parquet."),
+    (b"SQLite format 3\0", "an SQLite database", "Export its rows."),
+    (b"\x28\xb5\x2f\xfd", "a zstandard archive", "Unpack it."),
+    (b"\x93NUMPY", "a NumPy array", "Write it as JSON lines."),
+    (b"\x80\x04\x95", "a Python pickle", "Write it as JSON lines."),
+)
+"""As SIGNATURES, of files of data: refused where lists or chunks are read."""
 SIGNATURES: tuple[tuple[bytes, str, str], ...] = (
     (b"\xff\xfe\0\0", "UTF-32", AS_TEXT),
     (b"\0\0\xfe\xff", "UTF-32", AS_TEXT),
@@ -31,6 +41,7 @@ SIGNATURES: tuple[tuple[bytes, str, str], ...] = (
     (b"GIF89a", "an image (GIF)", "It needs OCR."),
     (b"II*\0", "an image (TIFF)", "It needs OCR."),
     (b"MM\0*", "an image (TIFF)", "It needs OCR."),
+    *DATA,
 )
 """How a file opens, what it then seems to be, and what to do; the first that fits counts."""
 ZIP = b"PK\x03\x04"

@@ -7,22 +7,9 @@ from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
 
-from spanbench_pipeline.corpora import strict_json
+from spanbench_pipeline.corpora import filetypes, strict_json
 from spanbench_pipeline.errors import InputError
 
-PARQUET = b"PAR1"
-_NO_TEXT: tuple[tuple[bytes, str, str], ...] = (
-    (PARQUET, "Parquet", "Give it where Parquet is read."),
-    (b"ARROW1", "an Arrow file", "Write it as Parquet."),
-    (b"SQLite format 3\0", "an SQLite database", "Export its rows."),
-    (b"\x28\xb5\x2f\xfd", "a zstandard archive", "Unpack it."),
-    (b"\x93NUMPY", "a NumPy array", "Write it as JSON lines."),
-    (b"\x80\x04\x95", "a Python pickle", "Write it as JSON lines."),
-    (b"<!DOCTYPE", "a web page", "Download the file itself."),
-    (b"<html", "a web page", "Download the file itself."),
-)
-"""How a file of data opens that is taken for text and is none, and what to do. What people save
-documents in has its own table, in ``filetypes``."""
 _OF_PROCESSES = ("/dev/stdin", "/dev/fd", "/proc")
 """Paths that name another file in another process."""
 
@@ -42,7 +29,7 @@ class Given:
     @property
     def is_parquet(self) -> bool:
         """Whether it opens as Parquet does, whatever its name."""
-        return self.data.startswith(PARQUET)
+        return self.data.startswith(filetypes.PARQUET)
 
     @cached_property
     def sha256(self) -> str:
@@ -54,7 +41,11 @@ class Given:
 
         Raises InputError, saying what the file seems to be, for what is no text in UTF-8.
         """
-        for opening, what, to_do in _NO_TEXT:
+        if filetypes.is_markup(self.data):
+            raise InputError(
+                f"{self.where}: no text. It seems to be a web page. Download the file itself."
+            )
+        for opening, what, to_do in filetypes.DATA:
             if self.data.startswith(opening):
                 raise InputError(f"{self.where}: no text. It seems to be {what}. {to_do}")
         return strict_json.decode(self.data, self.where).removeprefix(strict_json.BOM)

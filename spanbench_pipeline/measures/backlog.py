@@ -77,6 +77,7 @@ def backlog(
     """
     require_reached(TOP, experiment.depth)
     start = experiment.configuration(baseline)
+    baseline = start.name
     grounding = _grounding(config_metrics)
     if baseline not in grounding:
         raise NotMeasured(f"the baseline {baseline!r} was not measured")

@@ -48,8 +48,9 @@ def read(given: Given, documents: pa.Table, *, corpus: str, chunker: str | None 
     ``chunks``. Of several chunkers those of ``chunker`` are taken.
 
     Raises InputError naming file, line and chunk for an id given twice, two chunks of one place, an
-    unknown document, offsets that are not in its text, a text that is not there, another corpus,
-    and the chunks of several chunkers where none of them is ``chunker``.
+    unknown document, offsets that are not in its text, a text that is not there, another corpus, a
+    chunk without chunker beside those of two, the chunks of one that is not ``chunker``, and those
+    of several chunkers where none of them is ``chunker``.
     """
     rows = _parquet(given) if given.is_parquet else _lines(given)
     if not rows:
@@ -81,7 +82,17 @@ def _of_one(rows: list[_Row], corpus: str, chunker: str | None) -> list[_Row]:
             raise InputError(f"{row.where}: a chunk of corpus {of!r}, but {corpus!r} is scored")
     there = sorted({str(row.said["chunker"]) for row in rows if row.said.get("chunker")})
     if len(there) < 2:
+        if there and chunker not in (None, *there):
+            raise InputError(
+                f"{rows[0].where}: the file holds chunks of {there[0]!r}, but those of {chunker!r} "
+                "were ranked; give these"
+            )
         return rows
+    if bare := next((row for row in rows if not row.said.get("chunker")), None):
+        raise InputError(
+            f"{bare.where}, chunk {bare.chunk_id}: no chunker, but others of the file name theirs "
+            f"({', '.join(there)}); name it on each"
+        )
     if chunker not in there:
         raise InputError(
             f"{rows[0].where}: the file holds chunks of {len(there)} chunkers "

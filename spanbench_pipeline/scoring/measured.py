@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 import pyarrow as pa
@@ -106,9 +106,9 @@ def measure(
     }
     if FAILURE_LABELS not in missing:
         deep = label_depth or depth
-        shown = closed.filter(pc.less_equal(closed["rank"], deep)).select(["query_id", "chunk_id"])
+        shown = closed.filter(pc.less_equal(closed["rank"], deep))
         # Repeats stay: whether a list was cut depends on how many entries it has.
-        listed = rankings.join(shown, ["query_id", "chunk_id"], join_type="left semi")
+        listed = _of_pairs(rankings, shown)
         labels = failure_labels(listed, *given[1:], corpus=corpus, config=config, depth=depth)
         found["failure_labels"] = labels
         found["label_cross"] = label_cross(labels, found["forensic_labels"], corpus=corpus)
@@ -142,6 +142,17 @@ def _with_stages(
     )
     joined = states.drop_columns(["lost_stage"]).join(lost, ["query_id", "span_no", "k"])
     return tables.conform("span_states", joined)
+
+
+def _of_pairs(rankings: pa.Table, shown: pa.Table) -> pa.Table:
+    """The rows of a query and chunk that are in ``shown``, in the order in which they came."""
+
+    def pairs(table: pa.Table) -> Iterator[tuple[str, str]]:
+        columns = (table[name].to_pylist() for name in ("query_id", "chunk_id"))
+        return zip(*columns, strict=True)
+
+    kept = set(pairs(shown))
+    return rankings.filter(pa.array([pair in kept for pair in pairs(rankings)], pa.bool_()))
 
 
 def _without(table: pa.Table, column: str, values: Sequence[str]) -> pa.Table:

@@ -230,3 +230,12 @@ def test_lists_that_do_not_reach_the_top_5_have_no_backlog() -> None:
 def test_an_unknown_baseline_is_refused() -> None:
     with pytest.raises(InputError, match="did you mean 'naive'"):
         found({}, baseline="naïve")
+
+
+def test_a_baseline_is_found_however_its_letters_are_composed() -> None:
+    composed, decomposed = "caf\u00e9", "cafe\u0301"
+    one = experiment((Configuration(composed, "naive", encoder="e"),))
+    labels = label_table({"rank-miss": 1}, composed)
+    made = backlog(one, labels, pair_table(), metric_table(**{composed: 0.5}), decomposed)
+    assert made.baseline == composed
+    assert sum(row.failing_queries for row in made.rows) == 1

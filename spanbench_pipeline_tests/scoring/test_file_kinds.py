@@ -252,3 +252,9 @@ def test_what_can_be_read_once_only(tmp_path: Path) -> None:
                 adapt(Project(tmp_path, tmp_path), tmp_path, queries, metadata, "mine")
     with pytest.raises(InputError, match="a pipe, and every command reads it again"):
         parse(pipe)
+
+
+@pytest.mark.parametrize("opening", [b"<!doctype html>", b"\xef\xbb\xbf \n<HTML lang='en'>"])
+def test_a_web_page_is_told_as_one(opening: bytes) -> None:
+    with pytest.raises(InputError, match="web page"):
+        rankings_file.read(Given(Path("mine"), opening + b"<p>x y</p>"), None, None, "c")

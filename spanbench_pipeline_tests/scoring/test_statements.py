@@ -297,6 +297,15 @@ PIECE = {"chunk_id": "one", "doc_id": "A", "start": 0, "end": 5}
             [PIECE | {"chunker": "t"}, PIECE | {"chunk_id": "x", "end": 6, "chunker": "u"}],
             r"chunks of 2 chunkers \(t, u\)",
         ),
+        (
+            [
+                PIECE | {"chunker": "t"},
+                PIECE | {"chunk_id": "x", "end": 6, "chunker": "u"},
+                PIECE | {"chunk_id": "y", "end": 7},
+            ],
+            "line 3, chunk y: no chunker",
+        ),
+        ([PIECE | {"chunker": "u"}], "chunks of 'u', but those of 't' were ranked"),
         ([PIECE | {"chunk-id": "x"}], "unknown key 'chunk-id'"),
         ([{"_id": "one", "text": "abcde", "metadata": PIECE}], None),
         ([{"_id": "one", "text": "abcd", "metadata": PIECE}], "the text at A"),
@@ -308,5 +317,6 @@ def test_what_a_file_of_chunks_says(pieces: list[dict[str, Any]], message: str |
         found = chunk_file.read(Given(Path("mine"), data), EVALSET.documents, corpus="c")
         assert found["chunk_id"].to_pylist() == ["one"]
         return
+    ranked = None if "2 chunkers" in message else "t"
     with pytest.raises(InputError, match=message):
-        chunk_file.read(Given(Path("mine"), data), EVALSET.documents, corpus="c")
+        chunk_file.read(Given(Path("mine"), data), EVALSET.documents, corpus="c", chunker=ranked)
