@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import logging
+import re
 import sys
 from pathlib import Path
 from typing import Any
 
 import pyarrow as pa
 
-from spanbench_pipeline import disk, warehouse, writing
+from spanbench_pipeline import disk, terminal, warehouse, writing
 from spanbench_pipeline.assets import graph as graphs
 from spanbench_pipeline.assets import views
 from spanbench_pipeline.assets.graph import Graph
@@ -21,8 +22,8 @@ from spanbench_pipeline.errors import InputError
 from spanbench_pipeline.project import Project
 
 log = logging.getLogger("spanbench")
-_AS_TEXT = ("BIT", "TIME WITH TIME ZONE")
-"""Types that Arrow has no value for: DuckDB itself writes them."""
+_AS_TEXT = re.compile(r"\b(BIT|BIGNUM|VARIANT|TIME WITH TIME ZONE)\b")
+"""Types that Arrow has no value for, in a list or a struct as well: DuckDB itself writes them."""
 
 
 def sql(
@@ -63,6 +64,8 @@ def sql(
         writing.write_to(output, content)
     elif shape == "table":  # for reading: in the terminal's encoding, with escapes where it must
         sys.stdout.write(content.decode())
+    elif sys.stdout.isatty() and shape != "parquet":
+        sys.stdout.write(terminal.visible(content.decode()))
     else:
         sys.stdout.flush()
         sys.stdout.buffer.write(content)
@@ -107,11 +110,11 @@ def _kinds(statements: list[Any]) -> list[Any]:
 
 def _as_text(relation: Any, shape: str) -> Any:
     """The relation with each column that Arrow cannot hold as text; Parquet gets what there is."""
-    if shape == "parquet" or not any(str(kind) in _AS_TEXT for kind in relation.types):
+    if shape == "parquet" or not any(_AS_TEXT.search(str(kind)) for kind in relation.types):
         return relation
     columns = [
         f'CAST(#{i} AS VARCHAR) AS "{name.replace(chr(34), 2 * chr(34))}"'
-        if str(kind) in _AS_TEXT
+        if _AS_TEXT.search(str(kind))
         else f"#{i}"
         for i, (name, kind) in enumerate(zip(relation.columns, relation.types, strict=True), 1)
     ]

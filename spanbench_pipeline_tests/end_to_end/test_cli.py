@@ -337,6 +337,27 @@ def test_the_ending_of_the_output_says_its_format(
     assert target.read_bytes() == content
 
 
+def test_csv_on_a_terminal_shows_what_a_terminal_would_obey(
+    home: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+):
+    asked = ["--home", str(home), "sql", "SELECT chr(27) || '[2J' AS a", "--format", "csv"]
+    monkeypatch.setattr(sys.stdout, "isatty", lambda: True)
+    assert cli.main(asked) == 0
+    assert capsys.readouterr().out == "a\n\\x1b[2J\n"
+
+
+@pytest.mark.parametrize(
+    ("value", "shown"),
+    [("['101'::BIT]", '"[101]"'), ("{'b': '10'::BIT}", "\"{'b': 10}\""), ("'101'::BIT", '"101"')],
+)
+def test_what_arrow_has_no_value_for_is_written_by_duckdb(
+    home: Path, capsysbinary: pytest.CaptureFixture[bytes], value: str, shown: str
+):
+    asked = ["--home", str(home), "sql", f"SELECT {value} AS a", "--format", "json"]
+    assert cli.main(asked) == 0
+    assert capsysbinary.readouterr().out == f'[\n {{\n  "a": {shown}\n }}\n]\n'.encode()
+
+
 def test_one_odd_experiment_file_leaves_the_others_alone(
     home: Path, capsys: pytest.CaptureFixture[str]
 ):
