@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import glob
 import os
 import shutil
 from collections.abc import Iterable
@@ -36,10 +37,11 @@ def write_new(folder: Path, files: Files) -> None:
 def replace(folder: Path, files: Files) -> None:
     """Write ``files`` into ``folder`` in the place of all that it held.
 
-    Only one process at a time may write it; what one that was killed left of it is removed.
+    Only one process at a time may write it; what one that was killed left of it is removed, or
+    put back where the folder had no name at that moment.
     """
     folder = Path(os.path.realpath(folder))
-    _remove_leftovers(folder)
+    _take_up(folder)
     staged = _staged(temporary_name(folder), files)
     old = temporary_name(folder).with_suffix(".old.tmp")
     try:
@@ -110,6 +112,11 @@ def _staged(staged: Path, files: Files) -> Path:
     return staged
 
 
-def _remove_leftovers(folder: Path) -> None:
-    for left in folder.parent.glob(f".{folder.name}.*.tmp"):
-        shutil.rmtree(left, ignore_errors=True)
+def _take_up(folder: Path) -> None:
+    """Clear away what killed processes left; what ``folder`` held last gets its name back."""
+    beginning = temporary_name(folder).name.removesuffix(f"{os.getpid()}.tmp")
+    for left in sorted(folder.parent.glob(f"{glob.escape(beginning)}*.tmp")):
+        if left.name.endswith(".old.tmp") and not folder.exists():
+            left.replace(folder)
+        else:
+            shutil.rmtree(left, ignore_errors=True)

@@ -151,3 +151,22 @@ def test_a_replacement_that_cannot_take_the_name_gives_it_back(
     with pytest.raises(OSError, match="broken"):
         folders.replace(tmp_path / "a", [("x", [b"new"])])
     assert listing(tmp_path) == {"a/x": b"old"}
+
+
+@pytest.mark.parametrize("name", ["scores", "x" * 220])
+def test_what_a_killed_process_took_away_comes_back(tmp_path: Path, name: str):
+    """Killed between its two renames, it leaves the old folder under a name of its own."""
+    folder = tmp_path / name
+    folders.replace(folder, [("a", [b"old"])])
+    beginning = f".{name[:200]}.4194304"
+    folder.rename(tmp_path / f"{beginning}.old.tmp")
+    (tmp_path / f"{beginning}.tmp").mkdir()
+
+    def fails():
+        yield "a", [b"new"]
+        raise OSError("no more")
+
+    with pytest.raises(OSError, match="no more"):
+        folders.replace(folder, fails())
+    assert [path.name for path in tmp_path.iterdir()] == [name]
+    assert (folder / "a").read_bytes() == b"old"
