@@ -9,7 +9,7 @@ from collections.abc import Iterable
 from pathlib import Path
 
 from spanbench_pipeline.errors import InputError
-from spanbench_pipeline.writing import temporary_name
+from spanbench_pipeline.writing import name_place, temporary_name
 
 Files = Iterable[tuple[str, Iterable[bytes]]]
 """Path below the folder -> its bytes, in pieces; made while it is written, so it may be large."""
@@ -106,7 +106,9 @@ def _staged(staged: Path, files: Files) -> Path:
             path.parent.mkdir(parents=True, exist_ok=True)
             with path.open("wb") as stream:
                 stream.writelines(pieces)
-    except BaseException:
+    except BaseException as error:
+        if isinstance(error, OSError):
+            name_place(error, staged)
         shutil.rmtree(staged, ignore_errors=True)
         raise
     return staged

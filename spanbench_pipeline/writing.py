@@ -49,8 +49,17 @@ def staged(path: Path) -> Iterator[Path]:
         yield temporary
         _hand_on(path, temporary)
         temporary.replace(path)
+    except OSError as error:
+        name_place(error, path)
+        raise
     finally:
         temporary.unlink(missing_ok=True)
+
+
+def name_place(error: OSError, path: Path) -> None:
+    """Note in an error where it was met, which the system leaves out of a failed write."""
+    if error.errno is not None and not error.filename:
+        error.filename = str(path)
 
 
 def temporary_name(path: Path) -> Path:

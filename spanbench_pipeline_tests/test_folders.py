@@ -170,3 +170,13 @@ def test_what_a_killed_process_took_away_comes_back(tmp_path: Path, name: str):
         folders.replace(folder, fails())
     assert [path.name for path in tmp_path.iterdir()] == [name]
     assert (folder / "a").read_bytes() == b"old"
+
+
+def test_a_write_that_fails_names_its_place(tmp_path: Path):
+    def full():
+        yield "a", [b"x"]
+        raise OSError(errno.ENOSPC, "No space left on device")
+
+    with pytest.raises(OSError, match="No space") as raised:
+        folders.write_new(tmp_path / "export", full())
+    assert Path(raised.value.filename).parent == tmp_path

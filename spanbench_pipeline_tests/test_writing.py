@@ -146,3 +146,11 @@ def test_what_is_no_file_is_refused_as_typed(
     with pytest.raises(InputError, match="--output") as error:
         writing.require_file(typed, "--output")
     assert (typed or "''") in str(error.value)
+
+
+def test_a_write_that_fails_names_its_file(tmp_path: Path):
+    """The system says which call failed, not on which file: another disk may be full."""
+    path = tmp_path / "a.csv"
+    with pytest.raises(OSError, match="No space") as raised, writing.staged(path):
+        raise OSError(errno.ENOSPC, "No space left on device")
+    assert raised.value.filename == str(path)
