@@ -109,10 +109,14 @@ def look_at(project: Project) -> Iterator[dg.DagsterInstance]:
 
 
 def _copy_state(dagster: Path, target: Path) -> None:
-    """Copies what says of each asset what was recorded; not the events of each run."""
+    """Copies what says of each asset what was recorded; not the events of each run.
+
+    A database that no process has open has no journal beside it, and opening it would make one.
+    """
     for name in _STATE:
         (target / name).parent.mkdir(parents=True, exist_ok=True)
-        if name.endswith(".db") and _backed_up(dagster / name, target / name):
+        in_use = name.endswith(".db") and (dagster / f"{name}-wal").exists()
+        if in_use and _backed_up(dagster / name, target / name):
             continue
         for path in dagster.glob(f"{name}*"):
             shutil.copyfile(path, target / path.relative_to(dagster))

@@ -61,6 +61,7 @@ class Runner:
         self.tags = dict(tags or {})
         self.stages = {stage.key: stage for stage in stages}
         self._records: dict[Key, Record] | None = None
+        self._defined: set[str] = set()
         self._turn = Turn(project, {stage.corpus for stage in stages if not stage.shared})
 
     @cached_property
@@ -117,14 +118,17 @@ class Runner:
     def _as_loaded(self) -> None:
         """Notes what the code is now: while a run waits for its turn, its files may change."""
         _ = self.nodes
+        self._defined = self._corpora_defined()
+
+    def _corpora_defined(self) -> set[str]:
+        return set(self._turn.corpora) & {path.stem for path in self.project.experiment_files()}
 
     def _begin(self) -> None:
         """Looks anew: while this run waited for its turn, another may have done its work.
 
         Raises InputError where a corpus was removed meanwhile.
         """
-        gone = set(self._turn.corpora) - {path.stem for path in self.project.experiment_files()}
-        if gone:
+        if gone := self._defined - self._corpora_defined():
             raise InputError(f"corpus {min(gone)} was removed while this run waited for its turn")
         self._turn.bury(self.instance)
         self._records = None

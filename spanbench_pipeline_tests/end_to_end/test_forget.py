@@ -387,10 +387,18 @@ def test_a_model_that_is_not_there_is_told_beforehand(lived: Project):
     assert encoded.unknown(lived, [absent]) == ["kept"]
 
 
-def test_a_run_whose_corpus_was_removed_while_it_waited_writes_nothing(project: Project):
+def test_a_run_whose_corpus_was_removed_while_it_waited_writes_nothing(
+    project: Project, monkeypatch: pytest.MonkeyPatch
+):
     graph = graphs.build(project)
     with open_instance(project) as instance:
         waiting = Runner(project, instance, graph.of(["acme"]))
-        (project.registered / "acme.toml").unlink()
+        held = waiting._turn.hold
+
+        def removed_meanwhile(tell):
+            (project.registered / "acme.toml").unlink()
+            return held(tell)
+
+        monkeypatch.setattr(waiting._turn, "hold", removed_meanwhile)
         with pytest.raises(InputError, match="acme was removed"):
             waiting.run()
