@@ -18,7 +18,7 @@ DATA: tuple[tuple[bytes, str, str], ...] = (
     (b"\x93NUMPY", "a NumPy array", "Write it as JSON lines."),
     (b"\x80\x04\x95", "a Python pickle", "Write it as JSON lines."),
 )
-"""As SIGNATURES, of files of data: refused where lists or chunks are read."""
+"""The signatures of files of data; rankings and chunks are held to these first."""
 SIGNATURES: tuple[tuple[bytes, str, str], ...] = (
     (b"\xff\xfe\0\0", "UTF-32", AS_TEXT),
     (b"\0\0\xfe\xff", "UTF-32", AS_TEXT),
