@@ -17,10 +17,10 @@ import numpy as np
 import pyarrow as pa
 from timing import growth, timed
 
-from spanbench_pipeline import tables
-from spanbench_pipeline.measures import KS
-from spanbench_pipeline.measures.characters import character_metrics
-from spanbench_pipeline.measures.forensics import forensic_labels
+from spanbench_pipeline.core import tables
+from spanbench_pipeline.metrics import KS
+from spanbench_pipeline.metrics.character_metrics import character_metrics
+from spanbench_pipeline.metrics.forensic_labels import forensic_labels
 
 N_DOCS, DOC_CHARS, CHUNK_CHARS, SPANS_A_QUERY, SPAN_CHARS, DEPTH = 72, 100_000, 500, 3, 300, 64
 

@@ -22,9 +22,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from spanbench_pipeline import encoding, experiment, weights
+from spanbench_pipeline.cli.terminal import table
+from spanbench_pipeline.config import experiment
 from spanbench_pipeline.corpora import sample
-from spanbench_pipeline.terminal import table
+from spanbench_pipeline.models import encoding, weights
 
 EXPERIMENT = Path(__file__).parents[1] / "data" / "experiments" / "sample.toml"
 Vectors = NDArray[np.float32]

@@ -16,10 +16,10 @@ import numpy as np
 import pyarrow as pa
 from timing import timed
 
-from spanbench_pipeline import spans, tables
-from spanbench_pipeline.measures.fewest import fewest
-from spanbench_pipeline.measures.headroom import headroom
-from spanbench_pipeline.measures.stages import lost_stages
+from spanbench_pipeline.analysis.headroom import headroom
+from spanbench_pipeline.core import spans, tables
+from spanbench_pipeline.metrics.minimum_cover import fewest
+from spanbench_pipeline.metrics.stages import lost_stages
 
 N_DOCUMENTS, SIZE, STEP = 72, 512, 384
 KS = (1, 2, 4, 5, 8, 16, 32, 64)

@@ -16,10 +16,11 @@ import numpy as np
 import pyarrow as pa
 from timing import growth, timed
 
-from spanbench_pipeline import chunkers, evalset, tables
-from spanbench_pipeline.experiment import ChunkerSettings
-from spanbench_pipeline.measures.failure_labels import failure_labels
-from spanbench_pipeline.measures.retrieval import query_metrics
+from spanbench_pipeline import chunkers
+from spanbench_pipeline.config.experiment import ChunkerSettings
+from spanbench_pipeline.core import evalset, tables
+from spanbench_pipeline.metrics.chunk_metrics import query_metrics
+from spanbench_pipeline.metrics.failure_labels import failure_labels
 
 DOC_CHARS, QUERIES_A_DOCUMENT, SPANS_A_QUERY, SPAN_CHARS, DEPTH = 20_000, 10, 2, 300, 30
 

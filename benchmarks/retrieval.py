@@ -18,10 +18,10 @@ import pyarrow as pa
 from rank_bm25 import BM25Okapi
 from timing import timed
 
-from spanbench_pipeline import evalset, tables
+from spanbench_pipeline.core import evalset, tables
+from spanbench_pipeline.core.tokenizer import Tokenizer
 from spanbench_pipeline.retrieval import bm25, dense, exact, qdrant
 from spanbench_pipeline.retrieval.scope import Scope, ScopedRows
-from spanbench_pipeline.words import Tokenizer
 
 VOCABULARY, WORDS_A_CHUNK, WORDS_A_QUERY, DIMENSIONS, DEPTH = 20_000, 160, 20, 384, 30
 

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import dagster as dg
 
-from spanbench_pipeline import code_location, project
+from spanbench_pipeline.config import project
+from spanbench_pipeline.pipeline.dagster import code_location
 
 
 def definitions() -> dg.Definitions:

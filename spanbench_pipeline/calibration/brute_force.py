@@ -9,7 +9,7 @@ from random import Random
 from spanbench_pipeline.calibration import oracle
 from spanbench_pipeline.calibration.tally import Tallies, Tally
 from spanbench_pipeline.calibration.world import World, small
-from spanbench_pipeline.measures import CHAR_METRICS
+from spanbench_pipeline.metrics import CHAR_METRICS
 from spanbench_pipeline.scoring.measured import Measured
 
 AGAINST = "brute force: sets of characters"

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from spanbench_pipeline.calibration import brute_force, formula, golden, library, parts
+from spanbench_pipeline.calibration import brute_force, components, formula, golden, library
 from spanbench_pipeline.calibration.tally import Tally
 
 FEWEST = 60
@@ -17,5 +17,5 @@ def calibrate(n_cases: int, seed: int) -> list[Tally]:
         *brute_force.compare(n_cases, seed),
         *formula.compare(some, seed + 1),
         *library.compare(some, seed + 2),
-        *parts.compare(some, seed + 3),
+        *components.compare(some, seed + 3),
     ]

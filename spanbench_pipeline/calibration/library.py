@@ -10,8 +10,8 @@ from typing import Any
 
 from spanbench_pipeline.calibration.tally import Tallies, Tally
 from spanbench_pipeline.calibration.world import World, large
-from spanbench_pipeline.exchange import trec
-from spanbench_pipeline.exchange.ids import encode
+from spanbench_pipeline.formats import trec
+from spanbench_pipeline.formats.ids import encode
 
 TOLERANCE = 1e-9
 MEASURES = {"precision@5": "P@5", "recall@10": "R@10", "mrr": "RR", "ndcg@10": "nDCG@10"}

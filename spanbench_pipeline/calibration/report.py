@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 
 from spanbench_pipeline.calibration.golden import VECTORS, facts
 from spanbench_pipeline.calibration.tally import Tally
-from spanbench_pipeline.reports.blocks import (
+from spanbench_pipeline.reports.render.blocks import (
     Block,
     Column,
     Heading,

@@ -8,8 +8,8 @@ from random import Random
 
 import pyarrow as pa
 
-from spanbench_pipeline import tables
-from spanbench_pipeline.evalset import Document, EvalSet, GoldSpan, Query, assemble
+from spanbench_pipeline.core import tables
+from spanbench_pipeline.core.evalset import Document, EvalSet, GoldSpan, Query, assemble
 from spanbench_pipeline.scoring.measured import Measured, measure
 
 CORPUS, CONFIG, CHUNKER = "calibration", "random", "pieces"

@@ -31,9 +31,9 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
-from spanbench_pipeline import tables
-from spanbench_pipeline.errors import InputError
-from spanbench_pipeline.experiment import ChunkerSettings, nearest
+from spanbench_pipeline.config.experiment import ChunkerSettings, nearest
+from spanbench_pipeline.core import tables
+from spanbench_pipeline.core.errors import InputError
 
 Ints = npt.NDArray[np.int64]
 

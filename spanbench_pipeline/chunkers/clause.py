@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from spanbench_pipeline.headers import headers
+from spanbench_pipeline.core.headers import headers
 
 TILES = True
 OVERLAPS = False

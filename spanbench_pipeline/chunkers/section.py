@@ -9,7 +9,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 
-from spanbench_pipeline.headers import headers
+from spanbench_pipeline.core.headers import headers
 
 TILES = True
 OVERLAPS = True

@@ -9,13 +9,16 @@ from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Any
 
-from spanbench_pipeline import evalset, experiment, writing
-from spanbench_pipeline.corpora import files, manifest, source_table, strict_json
+from spanbench_pipeline.config import experiment
+from spanbench_pipeline.config.experiment import BM25, DENSE, RETRIEVERS, SLUG, Experiment, slug
+from spanbench_pipeline.config.project import Project
+from spanbench_pipeline.core import evalset
+from spanbench_pipeline.core.errors import InputError
+from spanbench_pipeline.core.evalset import Document
+from spanbench_pipeline.corpora import files, manifest, source_table
 from spanbench_pipeline.corpora.directory import MAX_BYTES, MAX_DOCUMENTS, DirectorySource
-from spanbench_pipeline.errors import InputError
-from spanbench_pipeline.evalset import Document
-from spanbench_pipeline.experiment import BM25, DENSE, RETRIEVERS, SLUG, Experiment, slug
-from spanbench_pipeline.project import Project
+from spanbench_pipeline.formats import strict_json
+from spanbench_pipeline.storage import files as writing
 
 MODEL = "sample"
 """The project's experiment whose chunkers, models and configurations an own corpus gets."""

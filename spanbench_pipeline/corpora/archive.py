@@ -12,8 +12,8 @@ from contextlib import contextmanager
 from dataclasses import asdict, dataclass, fields
 from pathlib import Path
 
+from spanbench_pipeline.core.errors import InputError
 from spanbench_pipeline.corpora import files
-from spanbench_pipeline.errors import InputError
 
 BLOCK = 1 << 20
 SHOWN = 5

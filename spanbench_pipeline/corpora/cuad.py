@@ -16,14 +16,14 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from spanbench_pipeline.codepoints import join_surrogates
+from spanbench_pipeline.config.experiment import Experiment
+from spanbench_pipeline.config.project import Project
+from spanbench_pipeline.core.codepoints import join_surrogates
+from spanbench_pipeline.core.errors import InputError
+from spanbench_pipeline.core.evalset import Document, GoldSpan, Query
 from spanbench_pipeline.corpora import archive, files, source
 from spanbench_pipeline.corpora.archive import Provenance
 from spanbench_pipeline.corpora.source import SourceFile
-from spanbench_pipeline.errors import InputError
-from spanbench_pipeline.evalset import Document, GoldSpan, Query
-from spanbench_pipeline.experiment import Experiment
-from spanbench_pipeline.project import Project
 
 FOLDER = "cuad"
 """Where ``fetch`` puts member and record, below ``Project.downloads``."""

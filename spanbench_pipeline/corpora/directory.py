@@ -8,14 +8,15 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
-from spanbench_pipeline.corpora import files, manifest, queryfile, source, strict_json
+from spanbench_pipeline.config.experiment import Experiment
+from spanbench_pipeline.config.project import Project
+from spanbench_pipeline.core.errors import InputError, refuse_all
+from spanbench_pipeline.core.evalset import Document, Query
+from spanbench_pipeline.corpora import files, manifest, queryfile, source
 from spanbench_pipeline.corpora.extract import EXTRACTORS, Extracted, extract
 from spanbench_pipeline.corpora.manifest import Manifest
 from spanbench_pipeline.corpora.source import SourceFile
-from spanbench_pipeline.errors import InputError, refuse_all
-from spanbench_pipeline.evalset import Document, Query
-from spanbench_pipeline.experiment import Experiment
-from spanbench_pipeline.project import Project
+from spanbench_pipeline.formats import strict_json
 
 MAX_DOCUMENTS = 250
 MAX_BYTES = 2_000_000_000

@@ -20,7 +20,7 @@ from urllib.parse import urlsplit
 
 from tqdm import tqdm
 
-from spanbench_pipeline.errors import InputError
+from spanbench_pipeline.core.errors import InputError
 
 BLOCK = 1 << 18
 RETRIED_STATUS = frozenset({408, 425, 429, 500, 502, 503, 504})

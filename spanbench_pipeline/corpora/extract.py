@@ -6,9 +6,10 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import PurePath
 
-from spanbench_pipeline.codepoints import NO_CHARACTER, is_blank
-from spanbench_pipeline.corpora import filetypes, pdf, strict_json
-from spanbench_pipeline.errors import InputError
+from spanbench_pipeline.core.codepoints import NO_CHARACTER, is_blank
+from spanbench_pipeline.core.errors import InputError
+from spanbench_pipeline.corpora import pdf
+from spanbench_pipeline.formats import filetypes, strict_json
 
 FORM_VALUES = " + form values"
 """What a PDF's extractor adds where the values of a form stand after the pages."""

@@ -10,13 +10,13 @@ from dataclasses import dataclass
 from pathlib import Path
 from urllib.parse import urlsplit
 
-from spanbench_pipeline import writing
+from spanbench_pipeline.config.project import Project
+from spanbench_pipeline.core.errors import InputError
 from spanbench_pipeline.corpora import archive as archives
 from spanbench_pipeline.corpora import cuad, files
 from spanbench_pipeline.corpora.archive import Provenance
 from spanbench_pipeline.corpora.download import Download, download
-from spanbench_pipeline.errors import InputError
-from spanbench_pipeline.project import Project
+from spanbench_pipeline.storage import files as writing
 
 OFFICIAL = "https://github.com/TheAtticusProject/cuad/raw/main/data.zip"
 STAGED = "archive.zip"

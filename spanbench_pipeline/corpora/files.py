@@ -11,7 +11,7 @@ from contextlib import contextmanager
 from io import BufferedReader
 from pathlib import Path
 
-from spanbench_pipeline.errors import InputError
+from spanbench_pipeline.core.errors import InputError
 
 UNFIT_IN_NAMES = re.compile(r"[\x00-\x1f\x7f-\x9f\u2028\u2029]")
 """What a document's file name may not hold: it would break the lines of messages and files."""

@@ -12,16 +12,16 @@ from dataclasses import dataclass
 from functools import lru_cache
 from pathlib import Path
 
+from spanbench_pipeline.config.experiment import Experiment, nearest
+from spanbench_pipeline.config.project import Project
+from spanbench_pipeline.core.errors import InputError, refuse_all
+from spanbench_pipeline.core.evalset import Document, Query
 from spanbench_pipeline.corpora import legalbench_benchmark, legalbench_copy, source
-from spanbench_pipeline.corpora import legalbench_names as names
 from spanbench_pipeline.corpora.legalbench_benchmark import BenchmarkTest
 from spanbench_pipeline.corpora.legalbench_copy import CopyRecord
 from spanbench_pipeline.corpora.source import SourceFile
-from spanbench_pipeline.corpora.strict_json import decode
-from spanbench_pipeline.errors import InputError, refuse_all
-from spanbench_pipeline.evalset import Document, Query
-from spanbench_pipeline.experiment import Experiment, nearest
-from spanbench_pipeline.project import Project
+from spanbench_pipeline.formats import legalbench_names as names
+from spanbench_pipeline.formats.strict_json import decode
 
 MINI, ALL = "mini", "all"
 EXTRACTOR = "UTF-8 text"

@@ -8,10 +8,10 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from spanbench_pipeline.corpora import legalbench_names as names
-from spanbench_pipeline.corpora import strict_json
-from spanbench_pipeline.errors import InputError
-from spanbench_pipeline.evalset import GoldSpan, Query
+from spanbench_pipeline.core.errors import InputError
+from spanbench_pipeline.core.evalset import GoldSpan, Query
+from spanbench_pipeline.formats import legalbench_names as names
+from spanbench_pipeline.formats import strict_json
 
 MINI_TESTS = 194
 """Tests of each benchmark in the mini set."""

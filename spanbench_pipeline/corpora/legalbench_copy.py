@@ -9,8 +9,8 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
+from spanbench_pipeline.core.errors import InputError
 from spanbench_pipeline.corpora import files
-from spanbench_pipeline.errors import InputError
 
 FOLDER = "legalbenchrag"
 """Where ``fetch`` puts files and record, below ``Project.downloads``."""

@@ -14,14 +14,14 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from pathlib import Path, PurePosixPath
 
-from spanbench_pipeline import evalset
+from spanbench_pipeline.config.project import Project
+from spanbench_pipeline.core import evalset
+from spanbench_pipeline.core.errors import InputError
 from spanbench_pipeline.corpora import archive as archives
 from spanbench_pipeline.corpora import fetch, files, legalbench, legalbench_benchmark
 from spanbench_pipeline.corpora import legalbench_copy as copies
-from spanbench_pipeline.corpora import legalbench_names as names
 from spanbench_pipeline.corpora.legalbench_copy import CopyRecord, FileRecord
-from spanbench_pipeline.errors import InputError
-from spanbench_pipeline.project import Project
+from spanbench_pipeline.formats import legalbench_names as names
 
 HOME = "https://github.com/zeroentropy-ai/legalbenchrag"
 """The project of LegalBench-RAG: its README links to the data."""

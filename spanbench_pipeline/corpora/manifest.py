@@ -8,10 +8,10 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from spanbench_pipeline import evalset
+from spanbench_pipeline.core import evalset
+from spanbench_pipeline.core.errors import InputError, refuse_all
 from spanbench_pipeline.corpora import files
 from spanbench_pipeline.corpora.extract import FORM_VALUES, Extracted
-from spanbench_pipeline.errors import InputError, refuse_all
 
 Manifest = dict[str, dict[str, Any]]
 """doc_id -> extractor, source_bytes, source_sha256, n_chars, text_sha256 and, if any, notes."""

@@ -12,11 +12,11 @@ from dataclasses import dataclass
 from itertools import groupby
 from typing import TYPE_CHECKING, Any
 
-from spanbench_pipeline.codepoints import NO_CHARACTER, is_blank, join_surrogates
-from spanbench_pipeline.corpora import filetypes
+from spanbench_pipeline.core.codepoints import NO_CHARACTER, is_blank, join_surrogates
+from spanbench_pipeline.core.errors import InputError
 from spanbench_pipeline.corpora import pdf_fonts as fonts
 from spanbench_pipeline.corpora import pdf_forms as forms
-from spanbench_pipeline.errors import InputError
+from spanbench_pipeline.formats import filetypes
 
 if TYPE_CHECKING:
     from pypdf import PageObject, PdfReader

@@ -6,8 +6,8 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from spanbench_pipeline.codepoints import NO_CHARACTER, is_blank, join_surrogates
-from spanbench_pipeline.errors import InputError
+from spanbench_pipeline.core.codepoints import NO_CHARACTER, is_blank, join_surrogates
+from spanbench_pipeline.core.errors import InputError
 
 if TYPE_CHECKING:
     from pypdf import PdfReader

@@ -7,14 +7,14 @@ from dataclasses import replace
 from itertools import islice
 from typing import Any, TypeVar
 
-from spanbench_pipeline import evalset, likeness
-from spanbench_pipeline.codepoints import is_blank
-from spanbench_pipeline.corpora import strict_json
-from spanbench_pipeline.corpora.strict_json import Number, kind
-from spanbench_pipeline.errors import SHOWN, InputError, refuse_all
-from spanbench_pipeline.evalset import GoldSpan, Query
-from spanbench_pipeline.experiment import nearest
-from spanbench_pipeline.likeness import suggested
+from spanbench_pipeline.config.experiment import nearest
+from spanbench_pipeline.core import evalset, suggestions
+from spanbench_pipeline.core.codepoints import is_blank
+from spanbench_pipeline.core.errors import SHOWN, InputError, refuse_all
+from spanbench_pipeline.core.evalset import GoldSpan, Query
+from spanbench_pipeline.core.suggestions import suggested
+from spanbench_pipeline.formats import strict_json
+from spanbench_pipeline.formats.strict_json import Number, kind
 
 KEYS = ("query", "doc_id", "gold_texts", "gold_spans", "query_id", "clause_type", "filters")
 SPAN_KEYS = ("start", "end", "text")
@@ -187,7 +187,7 @@ def _located(entry: Any, at: str, doc_id: str, text: str, hint: bool) -> GoldSpa
     if not isinstance(entry, str) or not entry:
         raise InputError(f"{at}: must be text with at least one character, not {_shown(entry)}")
     evalset.check_shows(entry, at)
-    starts = list(islice(likeness.occurrences(entry, text), MOST_COUNTED))
+    starts = list(islice(suggestions.occurrences(entry, text), MOST_COUNTED))
     if len(starts) != 1:
         many = f"{len(starts)}{' or more' if len(starts) == MOST_COUNTED else ''}"
         what = "is not in" if not starts else f"stands {many} times in"
@@ -203,14 +203,14 @@ def _located(entry: Any, at: str, doc_id: str, text: str, hint: bool) -> GoldSpa
 
 def _meant(part: str, text: str, hint: bool) -> str:
     """What to do about a gold text that is not in a document, with what was meant, if it shows."""
-    place = likeness.find(part, text) if hint else None
+    place = suggestions.find(part, text) if hint else None
     if place is None:
         return "Copy it from the text that spanbench reads, or give gold_spans."
     there = text[place.start : place.end]
     return (
         f"It would but for {' and '.join(place.differences)}: at [{place.start}, {place.end}) "
-        f"stands {_shown(there)}; {likeness.first_difference(part, there)}. Write it as it stands "
-        "there, or give gold_spans."
+        f"stands {_shown(there)}; {suggestions.first_difference(part, there)}. Write it as it "
+        "stands there, or give gold_spans."
     )
 
 

@@ -19,11 +19,11 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from spanbench_pipeline.core.errors import InputError
 from spanbench_pipeline.corpora import sample_text as wording
 from spanbench_pipeline.corpora.sample_contract import Contract, contract
 from spanbench_pipeline.corpora.sample_deals import deals, pick, shuffled, stream
 from spanbench_pipeline.corpora.sample_layout import Mark
-from spanbench_pipeline.errors import InputError
 
 DOCUMENTS, QUERIES, SEED = 14, 60, 2
 """The bundled corpus."""

@@ -7,11 +7,11 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, Protocol, cast
 
-from spanbench_pipeline import evalset
-from spanbench_pipeline.errors import InputError
-from spanbench_pipeline.evalset import Document, EvalSet, Query
-from spanbench_pipeline.experiment import Experiment, nearest
-from spanbench_pipeline.project import Project
+from spanbench_pipeline.config.experiment import Experiment, nearest
+from spanbench_pipeline.config.project import Project
+from spanbench_pipeline.core import evalset
+from spanbench_pipeline.core.errors import InputError
+from spanbench_pipeline.core.evalset import Document, EvalSet, Query
 
 KINDS: Mapping[str, str] = {
     "cuad": "spanbench_pipeline.corpora.cuad",

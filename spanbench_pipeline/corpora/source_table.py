@@ -15,7 +15,7 @@ import tomlkit
 from tomlkit.exceptions import TOMLKitError
 from tomlkit.items import Comment, Item, Table, Whitespace
 
-from spanbench_pipeline.errors import InputError
+from spanbench_pipeline.core.errors import InputError
 
 Values = Mapping[str, tuple[Any, str]]
 """Each setting with its value, and with that value as TOML writes it."""

@@ -11,9 +11,9 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from spanbench_pipeline.errors import NotMeasured
-from spanbench_pipeline.measures import TOP
-from spanbench_pipeline.measures.relevance import judge
+from spanbench_pipeline.core.errors import NotMeasured
+from spanbench_pipeline.metrics import TOP
+from spanbench_pipeline.metrics.relevance import judge
 from spanbench_pipeline.reports.inputs import MEASURED, ReportInputs, metric_name, rows_of
 
 Row = dict[str, Any]

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 
-from spanbench_pipeline.experiment import Experiment
-from spanbench_pipeline.measures import TOP
-from spanbench_pipeline.measures.backlog import Backlog
-from spanbench_pipeline.measures.reach import unreached
-from spanbench_pipeline.reports import client_losses as losses
+from spanbench_pipeline.analysis.backlog import Backlog
+from spanbench_pipeline.config.experiment import Experiment
+from spanbench_pipeline.metrics import TOP
+from spanbench_pipeline.metrics.depths import unreached
 from spanbench_pipeline.reports.audit import missed_spans
-from spanbench_pipeline.reports.blocks import (
+from spanbench_pipeline.reports.explanations import LABELS, limits, meaning
+from spanbench_pipeline.reports.inputs import MEASURED, ReportInputs, rows_of
+from spanbench_pipeline.reports.render.blocks import (
     Block,
     Code,
     Column,
@@ -25,15 +26,14 @@ from spanbench_pipeline.reports.blocks import (
     paragraph,
     write,
 )
-from spanbench_pipeline.reports.comparability import (
+from spanbench_pipeline.reports.sections import client_losses as losses
+from spanbench_pipeline.reports.sections.comparability import (
     chunk_groups,
     fingerprint_table,
     other_chunks,
     short_lists,
 )
-from spanbench_pipeline.reports.explain import LABELS, limits, meaning
-from spanbench_pipeline.reports.inputs import MEASURED, ReportInputs, rows_of
-from spanbench_pipeline.reports.parts import (
+from spanbench_pipeline.reports.sections.shared import (
     label_bars,
     label_counts,
     metric_bars,

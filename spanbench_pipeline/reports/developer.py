@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-from spanbench_pipeline.experiment import Experiment, fusion_text
-from spanbench_pipeline.measures import LABEL_KS
-from spanbench_pipeline.reports import characters, comparability, forensics, losses, yardsticks
-from spanbench_pipeline.reports import developer_causes as causes
-from spanbench_pipeline.reports import developer_figures as figures
-from spanbench_pipeline.reports.blocks import (
+from spanbench_pipeline.config.experiment import Experiment, fusion_text
+from spanbench_pipeline.metrics import LABEL_KS
+from spanbench_pipeline.reports.explanations import limits
+from spanbench_pipeline.reports.inputs import ReportInputs
+from spanbench_pipeline.reports.render.blocks import (
     Block,
     Code,
     Column,
@@ -17,9 +16,16 @@ from spanbench_pipeline.reports.blocks import (
     Value,
     paragraph,
 )
-from spanbench_pipeline.reports.explain import limits
-from spanbench_pipeline.reports.inputs import ReportInputs
-from spanbench_pipeline.reports.parts import compared_parts, marked_rows, shown_depth
+from spanbench_pipeline.reports.sections import (
+    characters,
+    comparability,
+    forensics,
+    losses,
+    yardsticks,
+)
+from spanbench_pipeline.reports.sections import developer_causes as causes
+from spanbench_pipeline.reports.sections import developer_figures as figures
+from spanbench_pipeline.reports.sections.shared import compared_parts, marked_rows, shown_depth
 
 Blocks = list[Block]
 

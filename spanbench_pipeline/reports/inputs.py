@@ -9,8 +9,8 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from spanbench_pipeline import experiment as experiments
-from spanbench_pipeline.measures.backlog import Backlog
+from spanbench_pipeline.analysis.backlog import Backlog
+from spanbench_pipeline.config import experiment as experiments
 
 MEASURED = "measured"
 

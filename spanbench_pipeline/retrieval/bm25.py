@@ -24,8 +24,8 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
+from spanbench_pipeline.core.tokenizer import Tokenizer
 from spanbench_pipeline.retrieval.lists import Floats, Ints, Lists, best, collect
-from spanbench_pipeline.words import Tokenizer
 
 K1, B, EPSILON = 1.5, 0.75, 0.25
 GRID = 2.0**42

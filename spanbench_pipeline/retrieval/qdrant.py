@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 import pyarrow as pa
 
-from spanbench_pipeline.errors import InputError
+from spanbench_pipeline.core.errors import InputError
 from spanbench_pipeline.retrieval.dense import Floats32, Vectors, margin
 from spanbench_pipeline.retrieval.lists import Ints
 from spanbench_pipeline.retrieval.scope import Scope

@@ -13,7 +13,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from spanbench_pipeline import tables
+from spanbench_pipeline.core import tables
 from spanbench_pipeline.retrieval.lists import Floats, Ints, Lists, collect
 
 Fuse = Callable[[Lists, Lists], Lists]

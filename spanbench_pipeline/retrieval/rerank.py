@@ -8,9 +8,9 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
-from spanbench_pipeline import inference, weights
-from spanbench_pipeline.errors import InputError
-from spanbench_pipeline.experiment import Reranker
+from spanbench_pipeline.config.experiment import Reranker
+from spanbench_pipeline.core.errors import InputError
+from spanbench_pipeline.models import inference, weights
 
 
 def load(settings: Reranker, models: Path) -> inference.Model:

@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
-from spanbench_pipeline import tables
+from spanbench_pipeline.core import tables
 from spanbench_pipeline.retrieval import bm25, convex, dense
 from spanbench_pipeline.retrieval.dense import Vectors
 from spanbench_pipeline.retrieval.lists import Lists, best, collect

@@ -22,11 +22,11 @@ from dataclasses import dataclass
 
 import pyarrow as pa
 
-from spanbench_pipeline.errors import InputError
-from spanbench_pipeline.evalset import EvalSet
-from spanbench_pipeline.experiment import MAX_DEPTH
-from spanbench_pipeline.measures import KS, METRICS
-from spanbench_pipeline.measures.reach import absent
+from spanbench_pipeline.config.experiment import MAX_DEPTH
+from spanbench_pipeline.core.errors import InputError
+from spanbench_pipeline.core.evalset import EvalSet
+from spanbench_pipeline.metrics import KS, METRICS
+from spanbench_pipeline.metrics.depths import absent
 
 ALIKE = 3
 """Lists of one length that show a cut; two may be as long by chance."""

@@ -8,12 +8,12 @@ from collections.abc import Iterator, Mapping
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from spanbench_pipeline import tables
-from spanbench_pipeline.exchange import lines
-from spanbench_pipeline.folders import Files
-from spanbench_pipeline.measures.rankings import deduplicate
-from spanbench_pipeline.reports import html, markdown
+from spanbench_pipeline.core import tables
+from spanbench_pipeline.formats import json_lines
+from spanbench_pipeline.metrics.lists import deduplicate
+from spanbench_pipeline.reports.render import html, markdown
 from spanbench_pipeline.scoring.report import Scored, report
+from spanbench_pipeline.storage.folders import Files
 
 
 def files(scored: Scored) -> Files:
@@ -26,7 +26,7 @@ def files(scored: Scored) -> Files:
     yield "report.html", [html.render(made).encode()]
     yield (
         "queries.jsonl",
-        lines.write(
+        json_lines.write(
             deduplicate(measured["rankings"]), scored.evalset.queries, measured["query_metrics"]
         ),
     )
@@ -48,4 +48,4 @@ def parquet(name: str, table: pa.Table, said: Mapping[str, str] | None = None) -
 def _labels(failure_labels: pa.Table) -> Iterator[bytes]:
     for row in failure_labels.to_pylist():
         evidence = {"evidence": json.loads(row["evidence"])}
-        yield lines.line(row | evidence)
+        yield json_lines.line(row | evidence)

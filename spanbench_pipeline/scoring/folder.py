@@ -7,7 +7,7 @@ from pathlib import Path
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from spanbench_pipeline import names
+from spanbench_pipeline.core import keys
 
 _NAMED = "config_metrics.parquet"
 """A table that every scored ranking has: its column ``config`` is the name."""
@@ -19,10 +19,10 @@ def folder_of(scored: Path, name: str) -> Path:
     Of names with one slug, the one that was scored first has the folder of that name; the others
     have one whose name ends in a hash. No name ever takes another's.
     """
-    choices = [scored / key for key in names.choices(name)]
+    choices = [scored / key for key in keys.choices(name)]
     holders = {folder: held_by(folder) for folder in choices if _holds_something(folder)}
     for folder, held in holders.items():
-        if held is not None and names.tidy(held) == names.tidy(name):
+        if held is not None and keys.tidy(held) == keys.tidy(name):
             return folder
     return next(folder for folder in choices if folder not in holders)
 

@@ -8,20 +8,20 @@ from dataclasses import dataclass
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from spanbench_pipeline import tables
-from spanbench_pipeline.evalset import EvalSet
-from spanbench_pipeline.measures import LABEL_KS, MAY_BE_UNDEFINED, METRICS, TOP
-from spanbench_pipeline.measures.aggregate import clause_type_metrics, config_metrics
-from spanbench_pipeline.measures.characters import character_metrics
-from spanbench_pipeline.measures.chunk_stats import chunk_stats
-from spanbench_pipeline.measures.failure_labels import failure_labels
-from spanbench_pipeline.measures.forensics import forensic_labels, span_states
-from spanbench_pipeline.measures.headroom import headroom
-from spanbench_pipeline.measures.label_cross import label_cross
-from spanbench_pipeline.measures.rankings import deduplicate
-from spanbench_pipeline.measures.reach import absent, unreached
-from spanbench_pipeline.measures.retrieval import query_metrics, span_outcomes
-from spanbench_pipeline.measures.stages import lost_stages, stages_of
+from spanbench_pipeline.analysis.aggregate import clause_type_metrics, config_metrics
+from spanbench_pipeline.analysis.chunk_stats import chunk_stats
+from spanbench_pipeline.analysis.headroom import headroom
+from spanbench_pipeline.analysis.label_cross import label_cross
+from spanbench_pipeline.core import tables
+from spanbench_pipeline.core.evalset import EvalSet
+from spanbench_pipeline.metrics import LABEL_KS, MAY_BE_UNDEFINED, METRICS, TOP
+from spanbench_pipeline.metrics.character_metrics import character_metrics
+from spanbench_pipeline.metrics.chunk_metrics import query_metrics, span_outcomes
+from spanbench_pipeline.metrics.depths import absent, unreached
+from spanbench_pipeline.metrics.failure_labels import failure_labels
+from spanbench_pipeline.metrics.forensic_labels import forensic_labels, span_states
+from spanbench_pipeline.metrics.lists import deduplicate
+from spanbench_pipeline.metrics.stages import lost_stages, stages_of
 
 NO_CHUNKS = "not measured: no chunk table"
 STAGES = stages_of(routing=False, fusion=False, reranker=False)

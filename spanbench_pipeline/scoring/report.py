@@ -6,11 +6,18 @@ import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-from spanbench_pipeline.evalset import EvalSet
-from spanbench_pipeline.measures import CHAR_METRICS, PRINTED, TOP
-from spanbench_pipeline.measures.failure_labels import EVERY_LABEL as LEVERS
-from spanbench_pipeline.reports import losses
-from spanbench_pipeline.reports.blocks import (
+from spanbench_pipeline.core.evalset import EvalSet
+from spanbench_pipeline.metrics import CHAR_METRICS, PRINTED, TOP
+from spanbench_pipeline.metrics.failure_labels import EVERY_LABEL as LEVERS
+from spanbench_pipeline.reports.explanations import (
+    CHARACTER_METRICS,
+    FORENSIC_LABELS,
+    LABELS,
+    STATES,
+    limits,
+    metric_lines,
+)
+from spanbench_pipeline.reports.render.blocks import (
     Bar,
     Block,
     Code,
@@ -26,18 +33,11 @@ from spanbench_pipeline.reports.blocks import (
     Value,
     paragraph,
 )
-from spanbench_pipeline.reports.explain import (
-    CHARACTER_METRICS,
-    FORENSIC_LABELS,
-    LABELS,
-    STATES,
-    limits,
-    metric_lines,
-)
-from spanbench_pipeline.scoring import shown
+from spanbench_pipeline.reports.sections import losses
+from spanbench_pipeline.scoring import text as shown
 from spanbench_pipeline.scoring.measured import FAILURE_LABELS, NO_CHUNKS, Measured
 from spanbench_pipeline.scoring.measured import STAGES as HAS
-from spanbench_pipeline.scoring.taken import Taken
+from spanbench_pipeline.scoring.validated_run import Taken
 
 EXAMPLES = 2
 """Queries shown for each failure label."""

@@ -15,26 +15,21 @@ import pyarrow.compute as pc
 import pytest
 from hypothesis import given, settings
 
-from spanbench_pipeline import spans
-from spanbench_pipeline.calibration import brute_force, formula, golden, library, oracle, parts
+from spanbench_pipeline.analysis import aggregate
+from spanbench_pipeline.analysis.headroom import BOUNDS
+from spanbench_pipeline.calibration import brute_force, components, formula, golden, library, oracle
 from spanbench_pipeline.calibration.calibration import calibrate
 from spanbench_pipeline.calibration.report import difference, report
 from spanbench_pipeline.calibration.tally import Tallies, Tally
-from spanbench_pipeline.measures import (
-    CHAR_METRICS,
-    METRICS,
-    aggregate,
-    forensics,
-    retrieval,
-)
-from spanbench_pipeline.measures.failure_labels import LABELS
-from spanbench_pipeline.measures.headroom import BOUNDS
-from spanbench_pipeline.reports import html, markdown
+from spanbench_pipeline.core import spans
+from spanbench_pipeline.metrics import CHAR_METRICS, METRICS, chunk_metrics, forensic_labels
+from spanbench_pipeline.metrics.failure_labels import LABELS
+from spanbench_pipeline.reports.render import html, markdown
 from spanbench_pipeline.scoring import measured
-from spanbench_pipeline_tests.measures import character_oracle
-from spanbench_pipeline_tests.measures import oracle as other_oracle
-from spanbench_pipeline_tests.measures.cases import Case, cases
-from spanbench_pipeline_tests.measures.places import Placed, placed_cases
+from spanbench_pipeline_tests.metrics import character_oracle
+from spanbench_pipeline_tests.metrics import oracle as other_oracle
+from spanbench_pipeline_tests.metrics.cases import Case, cases
+from spanbench_pipeline_tests.metrics.places import Placed, placed_cases
 
 
 def test_everything_agrees() -> None:
@@ -56,9 +51,9 @@ def test_every_metric_label_state_and_bound_has_a_vector() -> None:
     values = [(n, v) for vector in golden.VECTORS for n, v in vector.expected.items()]
     names = {name.partition("@")[0] for name, _ in values}
     assert {m for m, _ in METRICS} | set(CHAR_METRICS) <= names
-    assert {v for n, v in values if n.startswith("label@")} == set(forensics.LABELS)
+    assert {v for n, v in values if n.startswith("label@")} == set(forensic_labels.LABELS)
     assert {v for n, v in values if n == "failure label"} == {*LABELS, None}
-    assert {v for n, v in values if n.startswith("state@")} == set(forensics.STATES)
+    assert {v for n, v in values if n.startswith("state@")} == set(forensic_labels.STATES)
     assert {v for n, v in values if n.startswith("stage@")} - {None} == set(measured.STAGES)
     assert {n.partition("@")[0] for n, _ in values if n.startswith("bound")} == {
         f"bound {bound}" for bound in BOUNDS
@@ -122,10 +117,10 @@ def early(compared: Callable[..., object]) -> Callable[..., object]:
 
 
 FAULTS: list[tuple[str, ModuleType, str, Callable[..., object], list[str]]] = [
-    ("covered is one short", retrieval, "covered_chars", off_by_one, ["brute force", "golden"]),
+    ("covered is one short", chunk_metrics, "covered_chars", off_by_one, ["brute force", "golden"]),
     ("no CBF", measured, "forensic_labels", strict, ["brute force", "golden"]),
-    ("recall cut early", retrieval, "recall", early, ["brute force", "ir_measures"]),
-    ("ndcg cut early", retrieval, "ndcg", early, ["brute force", "ir_measures"]),
+    ("recall cut early", chunk_metrics, "recall", early, ["brute force", "ir_measures"]),
+    ("ndcg cut early", chunk_metrics, "ndcg", early, ["brute force", "ir_measures"]),
 ]
 
 
@@ -147,10 +142,10 @@ def test_a_planted_fault_is_found(
 
 def test_bare_spans_are_found(monkeypatch: pytest.MonkeyPatch) -> None:
     """Characters of another document taken for hits: golden vectors and the renaming see it."""
-    from spanbench_pipeline.measures import ranked_spans
+    from spanbench_pipeline.metrics import ranked_spans
 
     monkeypatch.setattr(ranked_spans, "table_spans", blind(ranked_spans.table_spans))
-    found = against_of([*golden.compare(), *formula.compare(60, 1), *parts.compare(60, 1)])
+    found = against_of([*golden.compare(), *formula.compare(60, 1), *components.compare(60, 1)])
     assert "golden" in found
     assert "published formula" in found
     assert "what follows from the rules" in found
@@ -158,7 +153,7 @@ def test_bare_spans_are_found(monkeypatch: pytest.MonkeyPatch) -> None:
 
 def test_a_wrong_mean_is_found(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(aggregate, "mean", lambda v: sum(v) / (len(v) + 1) if v else None)
-    assert "parts" in against_of(parts.compare(60, 1))
+    assert "parts" in against_of(components.compare(60, 1))
 
 
 def test_without_ir_measures_it_is_not_measured(monkeypatch: pytest.MonkeyPatch) -> None:

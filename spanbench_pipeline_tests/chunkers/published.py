@@ -7,7 +7,7 @@ import json
 import zipfile
 from pathlib import Path
 
-from spanbench_pipeline import evalset
+from spanbench_pipeline.core import evalset
 
 
 @functools.cache

@@ -11,12 +11,13 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from spanbench_pipeline import chunkers, evalset
+from spanbench_pipeline import chunkers
 from spanbench_pipeline.chunkers import Chunker
-from spanbench_pipeline.errors import InputError
-from spanbench_pipeline.experiment import ChunkerSettings
-from spanbench_pipeline.measures.failure_labels import failure_labels
-from spanbench_pipeline_tests.measures.cases import Case
+from spanbench_pipeline.config.experiment import ChunkerSettings
+from spanbench_pipeline.core import evalset
+from spanbench_pipeline.core.errors import InputError
+from spanbench_pipeline.metrics.failure_labels import failure_labels
+from spanbench_pipeline_tests.metrics.cases import Case
 
 PARAGRAPHS = '''
 """One piece a paragraph; the empty lines between them are in no piece."""

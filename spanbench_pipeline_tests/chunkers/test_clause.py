@@ -9,7 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from spanbench_pipeline.chunkers import clause
-from spanbench_pipeline.headers import headers
+from spanbench_pipeline.core.headers import headers
 from spanbench_pipeline_tests.chunkers.published import published_eval_set
 
 

@@ -9,8 +9,8 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from spanbench_pipeline.experiment import Configuration, Experiment
-from spanbench_pipeline.project import Project
+from spanbench_pipeline.config.experiment import Configuration, Experiment
+from spanbench_pipeline.config.project import Project
 
 ROOT = Path(__file__).parents[2]
 

@@ -9,11 +9,11 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from spanbench_pipeline import experiment as experiments
-from spanbench_pipeline.commands import adapt as command
+from spanbench_pipeline.cli import adapt as command
+from spanbench_pipeline.config import experiment as experiments
+from spanbench_pipeline.core.errors import InputError
 from spanbench_pipeline.corpora import adapt as adapting
 from spanbench_pipeline.corpora import source, source_table
-from spanbench_pipeline.errors import InputError
 from spanbench_pipeline_tests.corpora import builders
 from spanbench_pipeline_tests.corpora.builders import Corpus
 from spanbench_pipeline_tests.corpora.pdfs import pdf

@@ -8,8 +8,8 @@ from pathlib import Path
 
 import pytest
 
+from spanbench_pipeline.core.errors import InputError
 from spanbench_pipeline.corpora import archive
-from spanbench_pipeline.errors import InputError
 from spanbench_pipeline_tests.corpora import builders
 
 NAME = "CUADv1.json"

@@ -9,11 +9,11 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from spanbench_pipeline import evalset
+from spanbench_pipeline.core import evalset
+from spanbench_pipeline.core.errors import InputError
 from spanbench_pipeline.corpora import cuad, fetch, source
 from spanbench_pipeline.corpora.archive import Provenance
 from spanbench_pipeline.corpora.cuad import Contract, CuadSource, Question, Sampling
-from spanbench_pipeline.errors import InputError
 from spanbench_pipeline_tests.corpora import builders
 
 REBUILT = "6170e713db6211f556c6ae3d921912ef8948d479ec6507f408f9ba73a2788f2b"

@@ -11,11 +11,11 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from spanbench_pipeline import evalset
-from spanbench_pipeline.codepoints import is_blank
+from spanbench_pipeline.core import evalset
+from spanbench_pipeline.core.codepoints import is_blank
+from spanbench_pipeline.core.errors import InputError
+from spanbench_pipeline.core.evalset import EvalSet
 from spanbench_pipeline.corpora import directory, files, manifest, queryfile, source
-from spanbench_pipeline.errors import InputError
-from spanbench_pipeline.evalset import EvalSet
 from spanbench_pipeline_tests.corpora import builders
 from spanbench_pipeline_tests.corpora.builders import Corpus
 from spanbench_pipeline_tests.corpora.pdfs import filled, pdf

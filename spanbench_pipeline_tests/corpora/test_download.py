@@ -12,10 +12,10 @@ from typing import Any
 
 import pytest
 
+from spanbench_pipeline.core.errors import InputError
 from spanbench_pipeline.corpora import fetch
 from spanbench_pipeline.corpora.archive import Provenance
 from spanbench_pipeline.corpora.download import Download, download
-from spanbench_pipeline.errors import InputError
 from spanbench_pipeline_tests.corpora import builders
 
 BODY = bytes(range(256)) * 4096  # 1 MiB

@@ -6,10 +6,10 @@ from pathlib import Path
 
 import pytest
 
-from spanbench_pipeline import writing
+from spanbench_pipeline.core.errors import InputError
 from spanbench_pipeline.corpora import fetch
 from spanbench_pipeline.corpora.cuad import CuadSource
-from spanbench_pipeline.errors import InputError
+from spanbench_pipeline.storage import files
 from spanbench_pipeline_tests.corpora import builders
 
 MEMBER = b'{"data": []}'
@@ -116,7 +116,7 @@ def test_a_stop_between_member_and_record_leaves_what_readers_refuse(
         raise KeyboardInterrupt
 
     with monkeypatch.context() as patched:
-        patched.setattr(writing, "write_whole", stop)
+        patched.setattr(files, "write_whole", stop)
         with pytest.raises(KeyboardInterrupt):
             fetch.fetch_cuad(
                 project, archive=bundle(tmp_path, ANOTHER), sha256=builders.sha256(ANOTHER)

@@ -10,11 +10,11 @@ from typing import Any
 
 import pytest
 
-from spanbench_pipeline import evalset
+from spanbench_pipeline.core import evalset
+from spanbench_pipeline.core.errors import InputError
 from spanbench_pipeline.corpora import legalbench_benchmark as benchmark
 from spanbench_pipeline.corpora import legalbench_fetch, source
 from spanbench_pipeline.corpora.legalbench import LegalBenchSource
-from spanbench_pipeline.errors import InputError
 from spanbench_pipeline_tests.corpora import builders
 from spanbench_pipeline_tests.corpora import legalbench_builders as copies
 
@@ -158,7 +158,7 @@ def test_a_copy_with_other_names_gives_the_same_mini_set(
 
 
 def test_every_corpus_in_the_project_opens(home: Path) -> None:
-    from spanbench_pipeline import experiment
+    from spanbench_pipeline.config import experiment
 
     expected = {
         "legalbench_mini": (72, 776),

@@ -9,10 +9,10 @@ from pathlib import Path
 
 import pytest
 
+from spanbench_pipeline.core.errors import InputError
 from spanbench_pipeline.corpora import legalbench_copy, source
 from spanbench_pipeline.corpora.legalbench_copy import CopyRecord
 from spanbench_pipeline.corpora.legalbench_fetch import Limits, fetch_legalbench
-from spanbench_pipeline.errors import InputError
 from spanbench_pipeline_tests.corpora import builders
 from spanbench_pipeline_tests.corpora import legalbench_builders as copies
 

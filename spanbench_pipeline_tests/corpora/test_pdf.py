@@ -8,8 +8,8 @@ import pypdf
 import pytest
 from pypdf.annotations import FreeText
 
+from spanbench_pipeline.core.errors import InputError
 from spanbench_pipeline.corpora.extract import Extracted, extract
-from spanbench_pipeline.errors import InputError
 from spanbench_pipeline_tests.corpora.pdfs import CMAP, filled, mapped, pdf, stream
 
 VERSION = f"pypdf {pypdf.__version__}"

@@ -12,10 +12,10 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from spanbench_pipeline import evalset
+from spanbench_pipeline.core import evalset
+from spanbench_pipeline.core.errors import InputError
+from spanbench_pipeline.core.evalset import Document, GoldSpan, Query
 from spanbench_pipeline.corpora import sample, sample_text
-from spanbench_pipeline.errors import InputError
-from spanbench_pipeline.evalset import Document, GoldSpan, Query
 
 BUNDLED = Path(__file__).parents[2] / "data" / "sample"
 DOCUMENTS = {

@@ -9,14 +9,14 @@ from pathlib import Path
 
 import pytest
 
-from spanbench_pipeline import project as projects
-from spanbench_pipeline.assets import graph as graphs
-from spanbench_pipeline.assets.instance import open_instance
-from spanbench_pipeline.assets.run import Result, Runner
-from spanbench_pipeline.freshness import name
-from spanbench_pipeline.project import Project
+from spanbench_pipeline.config import project as projects
+from spanbench_pipeline.config.project import Project
+from spanbench_pipeline.pipeline import graph as graphs
+from spanbench_pipeline.pipeline.dagster.instance import open_instance
+from spanbench_pipeline.pipeline.dagster.runner import Result, Runner
+from spanbench_pipeline.pipeline.staleness import name
 
-CHECKOUT = Path(projects.__file__).parents[1]
+CHECKOUT = Path(projects.__file__).parents[2]
 
 CONTRACTS = {
     "alpha": "ARTICLE I\nThe Supplier shall deliver the goods within thirty days.\n"

@@ -7,8 +7,9 @@ from pathlib import Path
 
 import dagster as dg
 
-from spanbench_pipeline.assets import build, graph
-from spanbench_pipeline.project import Project
+from spanbench_pipeline.config.project import Project
+from spanbench_pipeline.pipeline import graph
+from spanbench_pipeline.pipeline.dagster import assets
 
 ROOT, HOME = "SPANBENCH_TEST_ROOT", "SPANBENCH_TEST_HOME"
 
@@ -20,12 +21,12 @@ def run_small() -> dg.JobDefinition:
     """
     where = Project(Path(os.environ[ROOT]), Path(os.environ[HOME]))
     stages = graph.build(where).of(["small"])
-    made = build.definitions(stages, where)
+    made = assets.definitions(stages, where)
     forked = {"forkserver": {"preload_modules": [__name__]}}
     return dg.Definitions(
         assets=[a for a in made if not isinstance(a, dg.AssetChecksDefinition)],
         asset_checks=[a for a in made if isinstance(a, dg.AssetChecksDefinition)],
         jobs=[dg.define_asset_job("run_small")],
-        resources=build.resources(stages, where),
+        resources=assets.resources(stages, where),
         executor=dg.multiprocess_executor.configured({"max_concurrent": 2, "start_method": forked}),
     ).resolve_job_def("run_small")

@@ -23,13 +23,13 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-from spanbench_pipeline import warehouse, writing
-from spanbench_pipeline.assets import build
-from spanbench_pipeline.assets import graph as graphs
-from spanbench_pipeline.assets.instance import open_instance
-from spanbench_pipeline.assets.run import Runner
-from spanbench_pipeline.freshness import name
-from spanbench_pipeline.project import Project
+from spanbench_pipeline.config.project import Project
+from spanbench_pipeline.pipeline import graph as graphs
+from spanbench_pipeline.pipeline.dagster import assets
+from spanbench_pipeline.pipeline.dagster.instance import open_instance
+from spanbench_pipeline.pipeline.dagster.runner import Runner
+from spanbench_pipeline.pipeline.staleness import name
+from spanbench_pipeline.storage import files, warehouse
 
 
 def die() -> None:
@@ -68,9 +68,9 @@ def plant(project: Project, kind: str, where: Any) -> None:
         return project.reports in target.parents and next(reports) == where
 
     if kind == "produce":
-        dies_before(build, "produce", lambda stage, *_: name(stage.key) == where)
+        dies_before(assets, "produce", lambda stage, *_: name(stage.key) == where)
     elif kind == "check":
-        dies_before(build, "_evaluated", lambda _, reader: name(reader.stage.key) == where)
+        dies_before(assets, "_evaluated", lambda _, reader: name(reader.stage.key) == where)
     elif kind == "write":
         dies_before(Path, "replace", lambda _, target: target == path)
     elif kind == "views":
@@ -78,7 +78,7 @@ def plant(project: Project, kind: str, where: Any) -> None:
     elif kind == "record":
         dies_after(warehouse, "write", lambda target, *_: target == path)
     elif kind == "report":
-        dies_before(writing, "write_whole", one_too_many)
+        dies_before(files, "write_whole", one_too_many)
 
 
 def child(project: Project, when: Any) -> None:

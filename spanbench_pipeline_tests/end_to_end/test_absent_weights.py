@@ -5,15 +5,15 @@ from __future__ import annotations
 from collections.abc import Callable
 from pathlib import Path
 
-from spanbench_pipeline import warehouse
-from spanbench_pipeline.assets import graph as graphs
-from spanbench_pipeline.assets.instance import open_instance
-from spanbench_pipeline.assets.run import Result, Runner
-from spanbench_pipeline.commands import results
-from spanbench_pipeline.freshness import name
-from spanbench_pipeline.project import Project
-from spanbench_pipeline_tests import tiny_models
+from spanbench_pipeline.cli import results_table
+from spanbench_pipeline.config.project import Project
+from spanbench_pipeline.pipeline import graph as graphs
+from spanbench_pipeline.pipeline.dagster.instance import open_instance
+from spanbench_pipeline.pipeline.dagster.runner import Result, Runner
+from spanbench_pipeline.pipeline.staleness import name
+from spanbench_pipeline.storage import warehouse
 from spanbench_pipeline_tests.end_to_end.conftest import BM25_ONLY, write_corpus
+from spanbench_pipeline_tests.support import tiny_models
 
 WITH_RERANKER = """
 [rerankers.tiny]
@@ -62,7 +62,7 @@ def test_a_configuration_without_weights_is_measured_when_they_arrive(
     state = states(project)
     assert state[RERANKED].startswith("not measured: ")
     assert set(state.values()) - {state[RERANKED]} == {"measured"}
-    shown = results.show(project, graphs.build(project).experiments["own"])
+    shown = results_table.show(project, graphs.build(project).experiments["own"])
     line = next(text for text in shown.splitlines() if text.startswith(RERANKED))
     assert line.endswith(state[RERANKED])
     for table in ("rankings", "query_metrics", "span_outcomes", "failure_labels"):

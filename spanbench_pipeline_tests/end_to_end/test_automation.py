@@ -14,16 +14,17 @@ from dataclasses import replace
 import dagster as dg
 import pytest
 
-from spanbench_pipeline import alert_events, automation, chunkers, operations
-from spanbench_pipeline.assets import build
-from spanbench_pipeline.assets import graph as graphs
-from spanbench_pipeline.assets.instance import open_instance
-from spanbench_pipeline.assets.run import Result, Runner
-from spanbench_pipeline.assets.stage import Check
-from spanbench_pipeline.errors import InputError
-from spanbench_pipeline.freshness import name
-from spanbench_pipeline.measures import consistency
-from spanbench_pipeline.project import Project
+from spanbench_pipeline import chunkers
+from spanbench_pipeline.checks import consistency
+from spanbench_pipeline.config import operations
+from spanbench_pipeline.config.project import Project
+from spanbench_pipeline.core.errors import InputError
+from spanbench_pipeline.pipeline import graph as graphs
+from spanbench_pipeline.pipeline.dagster import assets, automation, run_events
+from spanbench_pipeline.pipeline.dagster.instance import open_instance
+from spanbench_pipeline.pipeline.dagster.runner import Result, Runner
+from spanbench_pipeline.pipeline.stage import Check
+from spanbench_pipeline.pipeline.staleness import name
 from spanbench_pipeline_tests.end_to_end.conftest import edit
 
 SETTINGS = """
@@ -63,9 +64,9 @@ class Operated:
         """The definitions as they are now: a run's process loads them anew."""
         graph = graphs.build(self.project)
         return dg.Definitions(
-            assets=build.definitions(graph.stages, self.project),
+            assets=assets.definitions(graph.stages, self.project),
             jobs=automation.build(self.project, graph).jobs,
-            resources=build.resources(graph.stages, self.project),
+            resources=assets.resources(graph.stages, self.project),
             executor=dg.in_process_executor,
         )
 
@@ -201,7 +202,7 @@ def test_a_failing_run_is_one_alert_an_asset_over_retries(
 def test_runs_beyond_one_tick_are_told_by_the_next(
     operated: Operated, monkeypatch: pytest.MonkeyPatch
 ):
-    monkeypatch.setattr(alert_events, "AT_ONCE", 2)
+    monkeypatch.setattr(run_events, "AT_ONCE", 2)
     monkeypatch.setattr(chunkers, "chunk_documents", boom)
     for _ in range(3):
         run(operated.project, operated.instance)
@@ -216,10 +217,10 @@ def test_runs_beyond_one_tick_are_told_by_the_next(
 KILLED = """
 import pathlib, sys, time
 from spanbench_pipeline import chunkers
-from spanbench_pipeline.assets import graph as graphs
-from spanbench_pipeline.assets.instance import open_instance
-from spanbench_pipeline.assets.run import Runner
-from spanbench_pipeline.project import Project
+from spanbench_pipeline.config.project import Project
+from spanbench_pipeline.pipeline import graph as graphs
+from spanbench_pipeline.pipeline.dagster.instance import open_instance
+from spanbench_pipeline.pipeline.dagster.runner import Runner
 
 def hang(*_):
     print("there", flush=True)
@@ -243,7 +244,7 @@ def test_a_killed_run_is_buried_told_once_and_does_not_block(operated: Operated)
         assert process.stdout is not None
         assert process.stdout.readline() == "there\n"
         # It is alive: nobody buries it, and nothing starts beside it.
-        assert alert_events.bury_dead_runs(instance) == []
+        assert run_events.bury_dead_runs(instance) == []
         requests, why = operated.tick("keep_fresh")
         assert requests == []
         assert why.startswith("small: at work in ")
@@ -260,8 +261,8 @@ def test_a_killed_run_is_buried_told_once_and_does_not_block(operated: Operated)
 
 def test_a_process_id_given_away_again_is_not_the_dead_one():
     now = time.time()
-    assert alert_events._alive(os.getpid(), now)
-    assert not alert_events._alive(os.getpid(), now - 86_400 * 365)
+    assert run_events._alive(os.getpid(), now)
+    assert not run_events._alive(os.getpid(), now - 86_400 * 365)
 
 
 def test_keep_fresh_runs_wave_after_wave_and_then_nothing(operated: Operated):
@@ -310,12 +311,12 @@ def test_the_schedule_ticks_and_its_run_consists_of_waves(operated: Operated):
     job = operated.load().resolve_job_def("nightly_run")
     done = job.execute_in_process(instance=operated.instance)
     assert done.success
-    waves = operated.instance.get_runs(dg.RunsFilter(tags={alert_events.NIGHTLY_TAG: done.run_id}))
+    waves = operated.instance.get_runs(dg.RunsFilter(tags={run_events.NIGHTLY_TAG: done.run_id}))
     assert [run.status for run in waves] == [dg.DagsterRunStatus.SUCCESS]
     assert operated.tick("keep_fresh")[0] == []
     again = job.execute_in_process(instance=operated.instance)
     assert not operated.instance.get_runs(
-        dg.RunsFilter(tags={alert_events.NIGHTLY_TAG: again.run_id})
+        dg.RunsFilter(tags={run_events.NIGHTLY_TAG: again.run_id})
     )
 
 

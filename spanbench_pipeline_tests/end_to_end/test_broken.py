@@ -10,9 +10,10 @@ from pathlib import Path
 import dagster as dg
 import pytest
 
-from spanbench_pipeline import cli, definitions
-from spanbench_pipeline import project as projects
-from spanbench_pipeline.project import Project
+from spanbench_pipeline import definitions
+from spanbench_pipeline.cli import main as cli
+from spanbench_pipeline.config import project as projects
+from spanbench_pipeline.config.project import Project
 from spanbench_pipeline_tests.end_to_end.conftest import n_assets
 
 WELL = """corpus = "{corpus}"

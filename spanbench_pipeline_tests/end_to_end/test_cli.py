@@ -13,7 +13,9 @@ import duckdb
 import pyarrow.parquet as pq
 import pytest
 
-from spanbench_pipeline import __version__, cli, disk
+from spanbench_pipeline import __version__
+from spanbench_pipeline.cli import main as cli
+from spanbench_pipeline.storage import disk
 from spanbench_pipeline_tests.end_to_end.conftest import BM25_ONLY, CHECKOUT, write_corpus
 
 
@@ -34,7 +36,7 @@ def home(tmp_path_factory: pytest.TempPathFactory) -> Path:
 def call(home: Path, *arguments: str) -> subprocess.CompletedProcess[str]:
     """The command as a process of its own."""
     return subprocess.run(
-        [sys.executable, "-m", "spanbench_pipeline.cli", "--home", str(home), *arguments],
+        [sys.executable, "-m", "spanbench_pipeline.cli.main", "--home", str(home), *arguments],
         capture_output=True,
         text=True,
         cwd=CHECKOUT,
@@ -231,7 +233,8 @@ def test_a_corpus_that_was_not_fetched_says_how(home: Path, capsys: pytest.Captu
 def test_a_failed_check_is_exit_code_1_and_an_unexpected_error_3(
     tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ):
-    from spanbench_pipeline.measures import aggregate, invariants
+    from spanbench_pipeline.analysis import aggregate
+    from spanbench_pipeline.checks import invariants
 
     write_corpus(tmp_path / "given")
     (tmp_path / "experiments").mkdir()

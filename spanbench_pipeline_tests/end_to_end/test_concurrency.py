@@ -13,16 +13,16 @@ import dagster as dg
 import duckdb
 import pytest
 
-from spanbench_pipeline import lock
-from spanbench_pipeline.assets import build
-from spanbench_pipeline.assets import graph as graphs
-from spanbench_pipeline.assets.instance import open_instance
-from spanbench_pipeline.assets.run import Runner
-from spanbench_pipeline.project import Project
-from spanbench_pipeline_tests import tiny_models
+from spanbench_pipeline.config.project import Project
+from spanbench_pipeline.pipeline import graph as graphs
+from spanbench_pipeline.pipeline.dagster import assets
+from spanbench_pipeline.pipeline.dagster.instance import open_instance
+from spanbench_pipeline.pipeline.dagster.runner import Runner
+from spanbench_pipeline.storage import locks
 from spanbench_pipeline_tests.end_to_end import corpus_jobs
 from spanbench_pipeline_tests.end_to_end.conftest import CHECKOUT, n_assets, run, stored
 from spanbench_pipeline_tests.end_to_end.test_edits import DENSE
+from spanbench_pipeline_tests.support import tiny_models
 
 
 @pytest.fixture
@@ -35,7 +35,7 @@ def home(finished: Project, tmp_path: Path) -> Project:
 
 
 def start(project: Project, *corpora: str) -> subprocess.Popen[str]:
-    command = [sys.executable, "-m", "spanbench_pipeline.cli", "--home", str(project.home)]
+    command = [sys.executable, "-m", "spanbench_pipeline.cli.main", "--home", str(project.home)]
     return subprocess.Popen(
         [*command, "run", *corpora],
         stdout=subprocess.PIPE,
@@ -96,9 +96,9 @@ def test_a_run_that_dagster_starts_waits_its_turn_too(ran: Project):
     def launched() -> None:
         with open_instance(ran) as instance:
             result = dg.materialize(
-                build.definitions(stages, ran),
+                assets.definitions(stages, ran),
                 instance=instance,
-                resources=build.resources(stages, ran),
+                resources=assets.resources(stages, ran),
                 selection=dg.AssetSelection.assets(["small", "queries"]),
             )
             logs = [e.user_message for e in instance.all_logs(result.run_id)]
@@ -106,7 +106,7 @@ def test_a_run_that_dagster_starts_waits_its_turn_too(ran: Project):
         done.set()
 
     thread = threading.Thread(target=launched)
-    with lock.hold(ran.locks, ["small"], group="another", what="a test", waiting=pytest.fail):
+    with locks.hold(ran.locks, ["small"], group="another", what="a test", waiting=pytest.fail):
         thread.start()
         assert not done.wait(3)
     thread.join(120)

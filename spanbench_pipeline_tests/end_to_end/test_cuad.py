@@ -7,14 +7,14 @@ from pathlib import Path
 
 import pytest
 
-from spanbench_pipeline import cli
-from spanbench_pipeline.assets import graph as graphs
-from spanbench_pipeline.assets.instance import open_instance
-from spanbench_pipeline.assets.run import Result, Runner
-from spanbench_pipeline.commands import results
+from spanbench_pipeline.cli import main as cli
+from spanbench_pipeline.cli import results_table
+from spanbench_pipeline.config.project import Project
 from spanbench_pipeline.corpora.fetch import fetch_cuad
-from spanbench_pipeline.freshness import name
-from spanbench_pipeline.project import Project
+from spanbench_pipeline.pipeline import graph as graphs
+from spanbench_pipeline.pipeline.dagster.instance import open_instance
+from spanbench_pipeline.pipeline.dagster.runner import Result, Runner
+from spanbench_pipeline.pipeline.staleness import name
 from spanbench_pipeline_tests.end_to_end.conftest import CHECKOUT, copy_experiment, edit
 
 MEMBER = "6170e713db6211f556c6ae3d921912ef8948d479ec6507f408f9ba73a2788f2b"
@@ -72,7 +72,7 @@ def run(project: Project, dense_engine: str | None = None) -> Result:
 
 def sql(project: Project, query: str, capsysbinary) -> list[dict]:
     """Through the command, as an analyst asks; the views are the temporary home's."""
-    from spanbench_pipeline.commands.sql import sql as command
+    from spanbench_pipeline.cli.sql import sql as command
 
     command(project, query, "json", None)
     return json.loads(capsysbinary.readouterr().out)
@@ -112,7 +112,7 @@ def test_every_published_cell_with_qdrant_and_identical_rankings(project: Projec
 
 
 def test_the_readme_shows_these_figures(project: Project):
-    shown = results.show(project, graphs.build(project).experiments["cuad"])
+    shown = results_table.show(project, graphs.build(project).experiments["cuad"])
     assert shown in (CHECKOUT / "README.md").read_text(encoding="utf-8")
 
 
@@ -169,8 +169,8 @@ def test_a_second_run_does_nothing_and_a_chunkers_parameter_costs_its_branch(pro
 
 def texts(project: Project, max_chars: int) -> list[str]:
     """The clause chunks' texts, cut afresh."""
-    from spanbench_pipeline import warehouse
     from spanbench_pipeline.chunkers import clause
+    from spanbench_pipeline.storage import warehouse
 
     stored = warehouse.read(project.parquet / "cuad" / "documents.parquet", "documents").table
     return [

@@ -18,13 +18,12 @@ from pathlib import Path
 import dagster as dg
 import pytest
 
-from spanbench_pipeline import warehouse
-from spanbench_pipeline.assets import graph as graphs
-from spanbench_pipeline.assets.run import Runner
-from spanbench_pipeline.commands import adapt as adapting
-from spanbench_pipeline.freshness import name
-from spanbench_pipeline.project import Project
-from spanbench_pipeline_tests import tiny_models
+from spanbench_pipeline.cli import adapt as adapting
+from spanbench_pipeline.config.project import Project
+from spanbench_pipeline.pipeline import graph as graphs
+from spanbench_pipeline.pipeline.dagster.runner import Runner
+from spanbench_pipeline.pipeline.staleness import name
+from spanbench_pipeline.storage import warehouse
 from spanbench_pipeline_tests.end_to_end.conftest import (
     BM25_ONLY,
     CHECKOUT,
@@ -36,6 +35,7 @@ from spanbench_pipeline_tests.end_to_end.conftest import (
     stored,
     write_corpus,
 )
+from spanbench_pipeline_tests.support import tiny_models
 
 DENSE = """
 [encoders.tiny]
@@ -188,7 +188,7 @@ class Copy:
 
     def call(self, *arguments: str) -> subprocess.CompletedProcess[str]:
         done = subprocess.run(
-            [sys.executable, "-m", "spanbench_pipeline.cli", *arguments],
+            [sys.executable, "-m", "spanbench_pipeline.cli.main", *arguments],
             cwd=self.project.root,
             env={**os.environ, "PYTHONPATH": str(self.project.root)},
             capture_output=True,
@@ -226,7 +226,7 @@ def test_an_edit_of_the_code_costs_what_it_decides(ran: Project):
 
     # What a stage does with its inputs counts as well, for all that share it.
     copy.edit(
-        "assets/rankings.py",
+        "pipeline/stages/rankings.py",
         (
             "    return Outcome(table)\n",
             "    return Outcome(table, {})\n",

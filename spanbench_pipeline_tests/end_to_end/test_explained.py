@@ -8,15 +8,16 @@ from pathlib import Path
 import dagster as dg
 import pytest
 
-from spanbench_pipeline import cli, project
-from spanbench_pipeline.project import Project
+from spanbench_pipeline.cli import main as cli
+from spanbench_pipeline.config import project
+from spanbench_pipeline.config.project import Project
 from spanbench_pipeline_tests.end_to_end.conftest import edit, n_assets, names, run
 
 
 @pytest.fixture
 def call(ran: Project, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch):
     """Calls the command line on the project; gives exit code, what it printed, and errors."""
-    monkeypatch.setattr("spanbench_pipeline.project.find", lambda *_: ran)
+    monkeypatch.setattr("spanbench_pipeline.config.project.find", lambda *_: ran)
 
     def called(*arguments: str) -> tuple[int, str, str]:
         code = cli.main(arguments)
@@ -103,7 +104,7 @@ def test_why_explains_a_stale_asset_a_waiting_one_and_a_fresh_one(ran: Project, 
 def test_why_shows_inputs_that_changed_and_checks_that_failed(
     ran: Project, call, monkeypatch: pytest.MonkeyPatch
 ):
-    from spanbench_pipeline.measures import consistency
+    from spanbench_pipeline.checks import consistency
 
     edit(ran, "small", "max_chars = 300", "max_chars = 150")
     with monkeypatch.context() as patched:
@@ -129,7 +130,7 @@ def test_why_shows_inputs_that_changed_and_checks_that_failed(
 
 
 def test_why_of_what_was_never_made_or_was_wiped(ran: Project, call):
-    from spanbench_pipeline.assets.instance import open_instance
+    from spanbench_pipeline.pipeline.dagster.instance import open_instance
 
     with open_instance(ran) as instance:
         instance.wipe_assets([dg.AssetKey(["small", "chunks", "naive"])])

@@ -19,16 +19,19 @@ from types import ModuleType
 import duckdb
 import pytest
 
-from spanbench_pipeline import alerts, cli, lock, operations
-from spanbench_pipeline.assets import encoded, purge
-from spanbench_pipeline.assets import graph as graphs
-from spanbench_pipeline.assets.instance import open_instance
-from spanbench_pipeline.assets.run import Runner
-from spanbench_pipeline.commands import accept, export, forget, score, serve
-from spanbench_pipeline.errors import InputError
-from spanbench_pipeline.project import Project
-from spanbench_pipeline_tests import tiny_models
+from spanbench_pipeline.cli import accept, export, forget, score, serve
+from spanbench_pipeline.cli import main as cli
+from spanbench_pipeline.config import operations
+from spanbench_pipeline.config.project import Project
+from spanbench_pipeline.core.errors import InputError
+from spanbench_pipeline.monitoring import alerts
+from spanbench_pipeline.pipeline import encoded_texts, removal
+from spanbench_pipeline.pipeline import graph as graphs
+from spanbench_pipeline.pipeline.dagster.instance import open_instance
+from spanbench_pipeline.pipeline.dagster.runner import Runner
+from spanbench_pipeline.storage import locks
 from spanbench_pipeline_tests.end_to_end.conftest import CONTRACTS, names, run, stored
+from spanbench_pipeline_tests.support import tiny_models
 
 MARK = "zanzibar"
 EXPERIMENT = """
@@ -159,7 +162,7 @@ def test_no_byte_of_its_texts_is_left_and_the_other_corpus_goes_on(project: Proj
     assert kinds == {"path", "bytes", "snapshot"}, "what is not there cannot be missed"
     others = {k: v for k, v in stored(project).items() if "/acme/" not in k}
     graph = graphs.build(project)
-    needed = encoded.needed(project, [graph.experiments["kept"]])
+    needed = encoded_texts.needed(project, [graph.experiments["kept"]])
     before = vectors(project)
     [(last,)] = rows(project, "index.db", "SELECT max(id) FROM event_logs")
     said = removed(project)
@@ -202,7 +205,7 @@ class Killed(BaseException):
     ("module", "step"),
     [
         (forget, "_remove_folder"),
-        (purge, "_forget_events"),
+        (removal, "_forget_events"),
         (forget, "_forget_vectors"),
         (forget, "_make_views"),
     ],
@@ -280,12 +283,12 @@ def test_an_unknown_corpus_is_refused_with_the_nearest_name(project: Project):
 
 
 def test_it_waits_for_nobody(project: Project):
-    def never(name: str, holder: lock.Holder | None) -> None:
+    def never(name: str, holder: locks.Holder | None) -> None:
         raise AssertionError
 
     for held, corpus in (("acme", "acme"), ("kept", "kept"), (score.lock_name("acme"), "acme")):
         with (
-            lock.hold(project.locks, [held], group="g", what="run 12", waiting=never),
+            locks.hold(project.locks, [held], group="g", what="run 12", waiting=never),
             pytest.raises(InputError, match=f"corpus {corpus} is at work in run 12"),
         ):
             removed(project)
@@ -331,7 +334,7 @@ def test_the_command_says_what_is_wrong(tmp_path: Path, capsys: pytest.CaptureFi
     ],
 )
 def test_a_name_is_found_as_a_whole(text: str, found: bool):
-    assert bool(purge.named("acme").search(text)) == found
+    assert bool(removal.named("acme").search(text)) == found
 
 
 def test_records_of_corpora_with_longer_names_stay(tmp_path: Path):
@@ -349,7 +352,7 @@ def test_records_of_corpora_with_longer_names_stay(tmp_path: Path):
             "INSERT INTO event_logs (run_id, event, step_key) VALUES ('r', '{}', ?)",
             [(step,) for step in ours + others],
         )
-    purge.forget(tmp_path, "acme")
+    removal.forget(tmp_path, "acme")
     with closing(sqlite3.connect(path)) as connection:
         left = connection.execute("SELECT step_key FROM event_logs WHERE run_id = 'r'").fetchall()
     assert sorted(step for (step,) in left) == sorted(others)
@@ -380,11 +383,11 @@ def test_an_alert_is_about_the_corpus_of_its_fields(
 
 def test_a_model_that_is_not_there_is_told_beforehand(lived: Project):
     experiment = graphs.build(lived).experiments["kept"]
-    assert encoded.unknown(lived, [experiment]) == []
+    assert encoded_texts.unknown(lived, [experiment]) == []
     absent = replace(
         experiment, encoders={"tiny": replace(experiment.encoders["tiny"], model="/nowhere")}
     )
-    assert encoded.unknown(lived, [absent]) == ["kept"]
+    assert encoded_texts.unknown(lived, [absent]) == ["kept"]
 
 
 def test_a_run_whose_corpus_was_removed_while_it_waited_writes_nothing(

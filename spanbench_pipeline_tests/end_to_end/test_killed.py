@@ -17,12 +17,12 @@ from typing import Any
 import dagster as dg
 import pyarrow.parquet as pq
 
-from spanbench_pipeline import lock
-from spanbench_pipeline.assets import graph as graphs
-from spanbench_pipeline.assets.instance import open_instance
-from spanbench_pipeline.assets.run import Runner
-from spanbench_pipeline.freshness import name
-from spanbench_pipeline.project import Project
+from spanbench_pipeline.config.project import Project
+from spanbench_pipeline.pipeline import graph as graphs
+from spanbench_pipeline.pipeline.dagster.instance import open_instance
+from spanbench_pipeline.pipeline.dagster.runner import Runner
+from spanbench_pipeline.pipeline.staleness import name
+from spanbench_pipeline.storage import locks
 from spanbench_pipeline_tests.end_to_end.conftest import CHECKOUT, edit, names, run, stored
 
 KILLED = -signal.SIGKILL
@@ -96,7 +96,7 @@ def test_killed_at_every_point_of_the_way(finished: Project, tmp_path: Path):
         for point in POINTS:
             assert run_killed(point) == KILLED, point
             assert under_way(project) == 1
-            assert lock.holder(project.locks, "small") is None
+            assert locks.holder(project.locks, "small") is None
             # What is in its place is what a clean run puts there, to the byte.
             assert {p: clean[p] for p in whole(project)} == whole(project), point
             asset = {"views": "warehouse", "report": "small/reports"}.get(point[0], point[1])

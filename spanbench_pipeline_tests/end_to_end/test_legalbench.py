@@ -9,8 +9,8 @@ from pathlib import Path
 import pyarrow.parquet as pq
 import pytest
 
-from spanbench_pipeline import cli
-from spanbench_pipeline.project import Project
+from spanbench_pipeline.cli import main as cli
+from spanbench_pipeline.config.project import Project
 from spanbench_pipeline_tests.corpora import legalbench_builders as copies
 
 EXPERIMENT = """
@@ -62,7 +62,7 @@ def test_from_the_zip_to_the_reports(
     capsys: pytest.CaptureFixture[str],
 ) -> None:
     project = make_project(pool=EXPERIMENT)
-    monkeypatch.setattr("spanbench_pipeline.project.find", lambda home=None: project)
+    monkeypatch.setattr("spanbench_pipeline.config.project.find", lambda home=None: project)
     archive = small_copy(tmp_path / "given.zip")
     assert cli.main(["fetch", "legalbenchrag", "--archive", str(archive)]) == 0
     printed = capsys.readouterr().out

@@ -16,13 +16,13 @@ from urllib.parse import unquote
 import pyarrow.parquet as pq
 import pytest
 
-from spanbench_pipeline.commands import fetch
-from spanbench_pipeline.project import Project
+from spanbench_pipeline.cli import fetch
+from spanbench_pipeline.config.project import Project
 from spanbench_pipeline_tests.corpora import legalbench_builders as copies
 from spanbench_pipeline_tests.end_to_end.conftest import CHECKOUT, edit, names, run
-from spanbench_pipeline_tests.measures import character_oracle as oracle
-from spanbench_pipeline_tests.measures.cases import Place
-from spanbench_pipeline_tests.measures.places import Placed
+from spanbench_pipeline_tests.metrics import character_oracle as oracle
+from spanbench_pipeline_tests.metrics.cases import Place
+from spanbench_pipeline_tests.metrics.places import Placed
 
 N_DOCUMENTS = 4
 KS = (1, 8)

@@ -17,14 +17,14 @@ import pyarrow.parquet as pq
 import pytest
 from rank_bm25 import BM25Okapi
 
-from spanbench_pipeline import encoding
-from spanbench_pipeline import experiment as experiments
-from spanbench_pipeline.assets.run import Result
-from spanbench_pipeline.project import Project
+from spanbench_pipeline.config import experiment as experiments
+from spanbench_pipeline.config.project import Project
+from spanbench_pipeline.core.tokenizer import Tokenizer
+from spanbench_pipeline.models import encoding
+from spanbench_pipeline.pipeline.dagster.runner import Result
 from spanbench_pipeline.retrieval import bm25, cards
-from spanbench_pipeline.words import Tokenizer
-from spanbench_pipeline_tests import tiny_models
 from spanbench_pipeline_tests.end_to_end.conftest import edit, names, run
+from spanbench_pipeline_tests.support import tiny_models
 
 DEPTH = 6
 LAWS = ("Delaware", "Texas", "Ohio", "Nevada", "Maine")

@@ -42,13 +42,14 @@ from dagster._core.loader import LoadingContextForTest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from spanbench_pipeline import freshness, tables
-from spanbench_pipeline.assets import build
-from spanbench_pipeline.assets.instance import records
-from spanbench_pipeline.assets.run import Runner
-from spanbench_pipeline.assets.stage import Check, Outcome, Stage
-from spanbench_pipeline.freshness import Key, name
-from spanbench_pipeline.project import Project
+from spanbench_pipeline.config.project import Project
+from spanbench_pipeline.core import tables
+from spanbench_pipeline.pipeline import staleness
+from spanbench_pipeline.pipeline.dagster import assets
+from spanbench_pipeline.pipeline.dagster.instance import records
+from spanbench_pipeline.pipeline.dagster.runner import Runner
+from spanbench_pipeline.pipeline.stage import Check, Outcome, Stage
+from spanbench_pipeline.pipeline.staleness import Key, name
 
 SIZE = 5
 KEYS: list[Key] = [("g", f"s{i}") for i in range(SIZE)]
@@ -114,15 +115,15 @@ class World:
     def ours(self) -> dict[Key, set[str]]:
         stages = self.stages()
         known = records(self.instance, stages, self.project)
-        found = freshness.stale([s.node() for s in stages], known)
+        found = staleness.stale([s.node() for s in stages], known)
         return {key: set(why) for key, why in found.items()}
 
     def dagsters(self) -> dict[Key, set[str]]:
         """What Dagster says, in our words; what it says of missing inputs apart."""
         stages = self.stages()
         definitions = dg.Definitions(
-            list(build.definitions(stages, self.project)),
-            resources=build.resources(stages, self.project),
+            list(assets.definitions(stages, self.project)),
+            resources=assets.resources(stages, self.project),
         )
         resolver = CachingStaleStatusResolver(
             self.instance,
@@ -246,7 +247,7 @@ def test_a_wiped_input_that_comes_back_the_same_costs_one_asset():
         assert chain.dagsters() == {KEYS[0]: {MISSING}, KEYS[1]: {"input changed: g/s0"}}
         assert chain.ours() == {KEYS[0]: {MISSING}}
         nodes = {s.key: s.node() for s in chain.stages()}
-        assert freshness.settled(nodes, [KEYS[0]]) == set()  # both others wait
+        assert staleness.settled(nodes, [KEYS[0]]) == set()  # both others wait
         assert chain.run() == {KEYS[0]}
         assert chain.dagsters() == chain.ours() == {}
 

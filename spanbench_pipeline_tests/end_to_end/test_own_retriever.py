@@ -11,11 +11,12 @@ from pathlib import Path
 import pyarrow as pa
 import pytest
 
-from spanbench_pipeline import experiment, retrieval
-from spanbench_pipeline.project import Project
+from spanbench_pipeline import retrieval
+from spanbench_pipeline.config import experiment
+from spanbench_pipeline.config.project import Project
 from spanbench_pipeline_tests.end_to_end.conftest import names, run
+from spanbench_pipeline_tests.pipeline.test_code_version import CACHES, rewrite
 from spanbench_pipeline_tests.reports.test_docs import DEVELOPING, module_of
-from spanbench_pipeline_tests.test_code_version import CACHES, rewrite
 
 # Ten characters a chunk: the first holds all three words of the query, the second two of them, the
 # third none; the fourth, of the other document, all three.

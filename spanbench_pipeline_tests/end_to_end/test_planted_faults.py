@@ -18,16 +18,16 @@ import pyarrow.compute as pc
 import pyarrow.parquet as pq
 import pytest
 
-from spanbench_pipeline import warehouse
-from spanbench_pipeline.assets import graph as graphs
-from spanbench_pipeline.assets.instance import open_instance
-from spanbench_pipeline.assets.run import Result, Runner
-from spanbench_pipeline.commands import accept
-from spanbench_pipeline.freshness import Key
-from spanbench_pipeline.measures import metamorphic
-from spanbench_pipeline.project import Project
-from spanbench_pipeline_tests import tiny_models
+from spanbench_pipeline.checks import metamorphic
+from spanbench_pipeline.cli import accept
+from spanbench_pipeline.config.project import Project
+from spanbench_pipeline.pipeline import graph as graphs
+from spanbench_pipeline.pipeline.dagster.instance import open_instance
+from spanbench_pipeline.pipeline.dagster.runner import Result, Runner
+from spanbench_pipeline.pipeline.staleness import Key
+from spanbench_pipeline.storage import warehouse
 from spanbench_pipeline_tests.end_to_end.conftest import BM25_ONLY, CONTRACTS, QUERIES
+from spanbench_pipeline_tests.support import tiny_models
 
 DENSE = """
 [encoders.tiny]

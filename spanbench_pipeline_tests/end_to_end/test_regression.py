@@ -12,16 +12,18 @@ import dagster as dg
 import pyarrow.parquet as pq
 import pytest
 
-from spanbench_pipeline import cli, tables, warehouse, writing
-from spanbench_pipeline.assets import accepted, build
-from spanbench_pipeline.assets import graph as graphs
-from spanbench_pipeline.assets.instance import failed_errors, open_instance
-from spanbench_pipeline.assets.run import Result, Runner
-from spanbench_pipeline.commands import accept, gate
-from spanbench_pipeline.commands import run as runs
-from spanbench_pipeline.errors import InputError
-from spanbench_pipeline.freshness import name
-from spanbench_pipeline.project import Project
+from spanbench_pipeline.cli import accept, gate
+from spanbench_pipeline.cli import main as cli
+from spanbench_pipeline.cli import run as runs
+from spanbench_pipeline.config.project import Project
+from spanbench_pipeline.core import tables
+from spanbench_pipeline.core.errors import InputError
+from spanbench_pipeline.pipeline import graph as graphs
+from spanbench_pipeline.pipeline.dagster import assets
+from spanbench_pipeline.pipeline.dagster.instance import failed_errors, open_instance
+from spanbench_pipeline.pipeline.dagster.runner import Result, Runner
+from spanbench_pipeline.pipeline.staleness import name
+from spanbench_pipeline.storage import accepted_run, files, warehouse
 from spanbench_pipeline_tests.end_to_end.conftest import QUERIES, edit
 
 WIDE = """
@@ -234,7 +236,7 @@ def test_what_is_stale_or_broken_is_neither_accepted_nor_judged(small: Project):
     edit(small, "small", "max_chars = 300", "max_chars = 150")
     with pytest.raises(InputError, match=r"small/chunks/clause: its code, parameters"):
         accept.accept(small, "small")
-    assert accepted.read(small, "small") is None
+    assert accepted_run.read(small, "small") is None
     edit(small, "small", "max_chars = 150", "max_chars = 300")
     accept.accept(small, "small")
     run(small, "small")
@@ -263,8 +265,8 @@ def test_a_check_that_was_never_evaluated_is_made_up_for(small: Project):
     stages = graph.of(["small"])
     with open_instance(small) as instance:
         key = dg.AssetKey(["small", "regression"])
-        alone = [a for a in build.definitions(stages, small) if not is_check(a)]
-        needed = build.resources(stages, small)
+        alone = [a for a in assets.definitions(stages, small) if not is_check(a)]
+        needed = assets.resources(stages, small)
         dg.materialize(alone, selection=[key], instance=instance, resources=needed)
         why = Runner(small, instance, stages).stale()["small", "regression"]
         assert "check never evaluated: no_regression" in why
@@ -319,11 +321,11 @@ def store(project: Project, value: float, corpus: str = "c") -> str:
     )
     row = {"corpus": corpus, "config": None, "name": "depth", "value": str(value)}
     prints = tables.from_rows("fingerprints", [row])
-    return accepted.write(project, corpus, metrics, prints).digest
+    return accepted_run.write(project, corpus, metrics, prints).digest
 
 
 def held(project: Project) -> tuple[float, str]:
-    found = accepted.read(project, "c")
+    found = accepted_run.read(project, "c")
     assert found is not None
     return found.query_metrics["value"][0].as_py(), found.fingerprints["value"][0].as_py()
 
@@ -339,7 +341,7 @@ def test_a_kill_leaves_the_old_acceptance_or_the_new_never_a_mixture(
     project = Project(tmp_path, tmp_path)
     store(project, 1.0)
     for step in range(50):
-        shutil.rmtree(accepted.folder(project, "c"))
+        shutil.rmtree(accepted_run.folder(project, "c"))
         store(project, 1.0)
         with monkeypatch.context() as patched:
             done = kill_before(patched, step)
@@ -354,7 +356,7 @@ def test_a_kill_leaves_the_old_acceptance_or_the_new_never_a_mixture(
         assert held(project) == (2.0, "2.0")
     assert step >= 5
     assert held(project) == (2.0, "2.0")
-    assert len(list(accepted.folder(project, "c").iterdir())) == 2
+    assert len(list(accepted_run.folder(project, "c").iterdir())) == 2
 
 
 def kill_before(patched: pytest.MonkeyPatch, step: int) -> list[int]:
@@ -372,7 +374,7 @@ def kill_before(patched: pytest.MonkeyPatch, step: int) -> list[int]:
 
     for owner, method in (
         (warehouse, "write"),
-        (writing, "write_whole"),
+        (files, "write_whole"),
         (Path, "rename"),
         (Path, "replace"),
         (shutil, "rmtree"),
@@ -406,7 +408,7 @@ def test_accepting_the_same_again_never_takes_it_away(
 def test_an_accepted_run_that_was_touched_is_refused(tmp_path: Path, damage: str):
     project = Project(tmp_path, tmp_path)
     digest = store(project, 1.0)
-    folder = accepted.folder(project, "c")
+    folder = accepted_run.folder(project, "c")
     path = folder / digest / "query_metrics.parquet"
     if damage == "change":
         table = warehouse.read(path, "query_metrics").table
@@ -424,19 +426,21 @@ def test_an_accepted_run_that_was_touched_is_refused(tmp_path: Path, damage: str
         elsewhere = Project(tmp_path / "other", tmp_path / "other")
         shutil.rmtree(folder)
         store(elsewhere, 1.0, "d")
-        shutil.copytree(accepted.folder(elsewhere, "d"), folder)
+        shutil.copytree(accepted_run.folder(elsewhere, "d"), folder)
     elif damage == "layout":
         older = pq.read_table(path, partitioning=None).drop_columns(["value"])
         pq.write_table(older, path)
-        digest = accepted._digest([folder / digest / f"{n}.parquet" for n in accepted.TABLES])
+        digest = accepted_run._digest(
+            [folder / digest / f"{n}.parquet" for n in accepted_run.TABLES]
+        )
         path.parent.rename(folder / digest)
         (folder / "current").write_text(digest)
     else:
         (folder / "current").write_bytes(b"\xff")
     with pytest.raises(InputError, match="spanbench accept c") as refused:
-        accepted.read(project, "c")
+        accepted_run.read(project, "c")
     assert "spanbench run" not in str(refused.value)
     # The comparison that was made with it before is stale: a run does not say "unchanged".
-    assert accepted.current_or_damaged(project, "c") != digest or damage == "layout"
+    assert accepted_run.current_or_damaged(project, "c") != digest or damage == "layout"
     store(project, 2.0)
     assert held(project) == (2.0, "2.0")

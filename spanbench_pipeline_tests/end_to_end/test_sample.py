@@ -6,7 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from spanbench_pipeline import cli, warehouse
+from spanbench_pipeline.cli import main as cli
+from spanbench_pipeline.storage import warehouse
 from spanbench_pipeline_tests.end_to_end.conftest import CHECKOUT
 
 MEASURED = {

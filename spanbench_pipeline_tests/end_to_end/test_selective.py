@@ -6,9 +6,9 @@ from collections.abc import Callable
 
 import pytest
 
-from spanbench_pipeline.assets import graph as graphs
-from spanbench_pipeline.freshness import name
-from spanbench_pipeline.project import Project
+from spanbench_pipeline.config.project import Project
+from spanbench_pipeline.pipeline import graph as graphs
+from spanbench_pipeline.pipeline.staleness import name
 from spanbench_pipeline_tests.end_to_end.conftest import edit, names, run
 
 SUMMARIES = {
@@ -60,7 +60,7 @@ def test_a_deleted_or_damaged_file_is_made_again(ran: Project):
 def test_a_failing_check_holds_its_children_back_in_the_next_run_too(
     small: Project, monkeypatch: pytest.MonkeyPatch
 ):
-    from spanbench_pipeline.measures import consistency
+    from spanbench_pipeline.checks import consistency
 
     with monkeypatch.context() as patched:
         rows = [{"query_id": "q1", "rank": 7}]

@@ -5,13 +5,14 @@ from __future__ import annotations
 import dagster as dg
 import pytest
 
-from spanbench_pipeline import lock
-from spanbench_pipeline.assets import graph as graphs
-from spanbench_pipeline.assets.run import Runner
-from spanbench_pipeline.assets.sensing import look, next_waves
-from spanbench_pipeline.freshness import next_wave
-from spanbench_pipeline.measures import aggregate, consistency
-from spanbench_pipeline.project import Project
+from spanbench_pipeline.analysis import aggregate
+from spanbench_pipeline.checks import consistency
+from spanbench_pipeline.config.project import Project
+from spanbench_pipeline.pipeline import graph as graphs
+from spanbench_pipeline.pipeline.dagster.runner import Runner
+from spanbench_pipeline.pipeline.dagster.waves import look, next_waves
+from spanbench_pipeline.pipeline.staleness import next_wave
+from spanbench_pipeline.storage import locks
 from spanbench_pipeline_tests.end_to_end.conftest import edit
 
 
@@ -92,7 +93,7 @@ def test_a_check_that_raises_is_not_tried_again_by_itself(
 def test_a_corpus_at_work_broken_or_unknown_is_skipped_and_says_so(small: Project):
     (small.root / "data" / "experiments" / "broken.toml").write_text('corpus = "broken"\nx = 1\n')
     with dg.DagsterInstance.ephemeral() as instance:
-        with lock.hold(small.locks, ["small"], group="g", what="a run", waiting=pytest.fail):
+        with locks.hold(small.locks, ["small"], group="g", what="a run", waiting=pytest.fail):
             found = look(small, instance, ["small", "broken", "smal"])
         assert not any(item.wave for item in found.values())
         assert "at work in a run (process" in found["small"].why_not

@@ -25,21 +25,22 @@ from pathlib import Path
 import dagster as dg
 import pytest
 
-from spanbench_pipeline import cli, code_location
-from spanbench_pipeline.assets.instance import open_instance
-from spanbench_pipeline.commands import serve
-from spanbench_pipeline.errors import InputError
-from spanbench_pipeline.project import Project
-from spanbench_pipeline_tests import sinks
+from spanbench_pipeline.cli import main as cli
+from spanbench_pipeline.cli import serve
+from spanbench_pipeline.config.project import Project
+from spanbench_pipeline.core.errors import InputError
+from spanbench_pipeline.pipeline.dagster import code_location
+from spanbench_pipeline.pipeline.dagster.instance import open_instance
 from spanbench_pipeline_tests.end_to_end.conftest import BM25_ONLY, CHECKOUT, write_corpus
-from spanbench_pipeline_tests.sinks import MailSink, WebhookSink
+from spanbench_pipeline_tests.support import sinks
+from spanbench_pipeline_tests.support.sinks import MailSink, WebhookSink
 
 PATIENCE_SECONDS = 240
 """How long anything may take before the test fails: the machine may be busy."""
 PLANTED = '''
 """One piece a document, unless the plant says otherwise."""
 import os, pathlib
-from spanbench_pipeline.measures import invariants
+from spanbench_pipeline.checks import invariants
 
 TILES = True
 OVERLAPS = False
@@ -121,7 +122,7 @@ class Served:
 
     def command(self, *arguments: str) -> subprocess.CompletedProcess[str]:
         return subprocess.run(
-            [sys.executable, "-m", "spanbench_pipeline.cli", *arguments],
+            [sys.executable, "-m", "spanbench_pipeline.cli.main", *arguments],
             env=self.environment,
             cwd=self.project.root,
             capture_output=True,
@@ -190,7 +191,7 @@ def served(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Served]:
         }
         with (folder / "serve.log").open("wb") as log:
             process = subprocess.Popen(
-                [sys.executable, "-m", "spanbench_pipeline.cli", "serve", "--port", str(port)],
+                [sys.executable, "-m", "spanbench_pipeline.cli.main", "serve", "--port", str(port)],
                 env=environment,
                 cwd=root,
                 stdout=log,
@@ -346,8 +347,8 @@ def test_what_outlives_a_killed_serve_keeps_a_second_one_out(tmp_path: Path):
     waits = ["timeit", "-n1", "-r1", "-s", "import time", "time.sleep(120)"]
     code = f"""
 import sys
-from spanbench_pipeline import cli, code_location
-from spanbench_pipeline.commands import serve
+from spanbench_pipeline.cli import main as cli, serve
+from spanbench_pipeline.pipeline.dagster import code_location
 serve._commands = lambda *_: {{"the web server": {waits}, "the daemon": {waits}}}
 sys.exit(cli.main(["--home", {str(tmp_path)!r}, "serve", "--port", sys.argv[1]]))
 """

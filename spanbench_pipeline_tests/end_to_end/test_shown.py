@@ -7,11 +7,11 @@ from typing import Any
 import dagster as dg
 import pytest
 
-from spanbench_pipeline.assets import build
-from spanbench_pipeline.assets import graph as graphs
-from spanbench_pipeline.assets.instance import open_instance
-from spanbench_pipeline.assets.run import Runner
-from spanbench_pipeline.project import Project
+from spanbench_pipeline.config.project import Project
+from spanbench_pipeline.pipeline import graph as graphs
+from spanbench_pipeline.pipeline.dagster import assets
+from spanbench_pipeline.pipeline.dagster.instance import open_instance
+from spanbench_pipeline.pipeline.dagster.runner import Runner
 
 
 def metadata(project: Project, *key: str) -> dict[str, Any]:
@@ -38,7 +38,7 @@ def test_pictures_and_rows_come_before_hashes(ran: Project):
 
 def test_every_asset_has_an_owner_a_corpus_and_words(ran: Project):
     stages = graphs.build(ran).of(["small"])
-    for made in build.definitions(stages, ran):
+    for made in assets.definitions(stages, ran):
         if isinstance(made, dg.AssetsDefinition) and not isinstance(made, dg.AssetChecksDefinition):
             (spec,) = made.specs
             assert spec.owners == ["team:retrieval"]
@@ -60,10 +60,10 @@ def test_one_check_can_run_alone(ran: Project):
     key = dg.AssetCheckKey(dg.AssetKey(["small", "chunks", "naive"]), "chunk_ids_unique")
     with open_instance(ran) as instance:
         done = dg.materialize(
-            build.definitions(stages, ran),
+            assets.definitions(stages, ran),
             selection=dg.AssetSelection.checks(key),
             instance=instance,
-            resources=build.resources(stages, ran),
+            resources=assets.resources(stages, ran),
         )
     evaluations = done.get_asset_check_evaluations()
     assert [(e.asset_check_key, e.passed, e.description) for e in evaluations] == [

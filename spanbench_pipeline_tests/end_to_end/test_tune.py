@@ -16,18 +16,19 @@ import numpy as np
 import pyarrow.parquet as pq
 import pytest
 
-from spanbench_pipeline import cli, freshness
-from spanbench_pipeline import experiment as experiments
-from spanbench_pipeline.assets import graph as graphs
-from spanbench_pipeline.assets.instance import open_instance
-from spanbench_pipeline.assets.run import Runner
-from spanbench_pipeline.commands import tune as tune_command
-from spanbench_pipeline.commands import tune_shown
-from spanbench_pipeline.commands.tune_lists import Corpus, Route, sources_of
-from spanbench_pipeline.measures.aggregate import mean
-from spanbench_pipeline.project import Project
-from spanbench_pipeline_tests import tiny_models
+from spanbench_pipeline.analysis.aggregate import mean
+from spanbench_pipeline.cli import main as cli
+from spanbench_pipeline.cli import tune as tune_command
+from spanbench_pipeline.cli import tune_report
+from spanbench_pipeline.config import experiment as experiments
+from spanbench_pipeline.config.project import Project
+from spanbench_pipeline.pipeline import graph as graphs
+from spanbench_pipeline.pipeline import staleness
+from spanbench_pipeline.pipeline.dagster.instance import open_instance
+from spanbench_pipeline.pipeline.dagster.runner import Runner
+from spanbench_pipeline.tuning.lists import Corpus, Route, sources_of
 from spanbench_pipeline_tests.end_to_end.conftest import names
+from spanbench_pipeline_tests.support import tiny_models
 
 LAWS = ("Delaware", "Texas", "Ohio", "Nevada", "Maine", "Utah", "Iowa", "Kansas", "Oregon", "Idaho")
 LAWS += ("Alaska", "Hawaii")
@@ -77,7 +78,7 @@ def run_measures(project: Project) -> None:
     graph = graphs.build(project)
     nodes = {stage.key: stage.node() for stage in graph.of(["own"])}
     wanted = [key for key in nodes if key[1:2] in (("query_metrics",), ("fingerprints",))]
-    kept = freshness.ancestors(nodes, wanted)
+    kept = staleness.ancestors(nodes, wanted)
     with open_instance(project) as instance:
         stages = [stage for stage in graph.of(["own"]) if stage.key in kept]
         names(Runner(project, instance, stages).run())
@@ -122,7 +123,7 @@ def tune(
     """Runs the command on the project, or a copy of it; gives its code, and what it printed."""
 
     def call(*arguments: str, of: Project = project) -> tuple[int, str, str]:
-        monkeypatch.setattr("spanbench_pipeline.project.find", lambda home=None: of)
+        monkeypatch.setattr("spanbench_pipeline.config.project.find", lambda home=None: of)
         code = cli.main(["tune", "own", *arguments])
         shown = capsys.readouterr()
         return code, shown.out, shown.err
@@ -379,10 +380,10 @@ def test_a_p_is_never_shown_as_nothing():
         **{"split": {"development": side, "held_out": side}, "held_out": [row], "sweep": []},
         "routing": [],
     }
-    shown = tune_shown.text([found], [Path("x.md")])
+    shown = tune_report.text([found], [Path("x.md")])
     cells = ["all", "9", "0.000", "1.000", "+1.000", "+1.000", "+1.000", "<0.001"]
     assert cells in [line.split() for line in shown.splitlines()]
-    page = tune_shown.markdown_page(found)
+    page = tune_report.markdown_page(found)
     assert page.startswith("# own: c_1\\_, tuned for mrr\n")
     assert "| all | 9 | 0.000 | 1.000 | +1.000 | +1.000 | +1.000 | \\<0.001 |" in page
     assert page.endswith("\n```toml\nalpha = 0.5\n```\n")

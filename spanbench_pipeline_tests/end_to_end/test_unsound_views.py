@@ -11,14 +11,14 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from spanbench_pipeline import warehouse
-from spanbench_pipeline.assets import graph as graphs
-from spanbench_pipeline.assets import history, views
-from spanbench_pipeline.assets.instance import open_instance
-from spanbench_pipeline.assets.run import Runner
-from spanbench_pipeline.commands.sql import sql
-from spanbench_pipeline.freshness import Key
-from spanbench_pipeline.project import Project
+from spanbench_pipeline.cli.sql import sql
+from spanbench_pipeline.config.project import Project
+from spanbench_pipeline.pipeline import graph as graphs
+from spanbench_pipeline.pipeline.dagster.instance import open_instance
+from spanbench_pipeline.pipeline.dagster.runner import Runner
+from spanbench_pipeline.pipeline.stages import history, views
+from spanbench_pipeline.pipeline.staleness import Key
+from spanbench_pipeline.storage import warehouse
 from spanbench_pipeline_tests.end_to_end.conftest import names, run
 
 

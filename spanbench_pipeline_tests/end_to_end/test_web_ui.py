@@ -12,9 +12,9 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from spanbench_pipeline import warehouse
-from spanbench_pipeline.assets.instance import open_instance
-from spanbench_pipeline.project import Project
+from spanbench_pipeline.config.project import Project
+from spanbench_pipeline.pipeline.dagster.instance import open_instance
+from spanbench_pipeline.storage import warehouse
 from spanbench_pipeline_tests.end_to_end import web
 from spanbench_pipeline_tests.end_to_end.conftest import CHECKOUT
 from spanbench_pipeline_tests.end_to_end.web import Ui

@@ -20,8 +20,8 @@ from pathlib import Path
 import pytest
 from playwright.sync_api import Locator, Page, sync_playwright
 
-from spanbench_pipeline_tests import sinks
 from spanbench_pipeline_tests.end_to_end.conftest import CHECKOUT
+from spanbench_pipeline_tests.support import sinks
 
 BROWSERS = ("chromium", "chromium-browser", "google-chrome")
 ARGUMENTS = (
@@ -88,7 +88,7 @@ def serve(home: Path, log: Path) -> Iterator[str]:
     with socket.socket() as free:
         free.bind(("127.0.0.1", 0))
         port = free.getsockname()[1]
-    command = [sys.executable, "-m", "spanbench_pipeline.cli", "--home", str(home)]
+    command = [sys.executable, "-m", "spanbench_pipeline.cli.main", "--home", str(home)]
     with log.open("w") as written:
         process = subprocess.Popen(
             [*command, "ui", "--port", str(port)],

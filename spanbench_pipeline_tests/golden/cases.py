@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
-from spanbench_pipeline_tests.measures.cases import Case, Place, tiles
+from spanbench_pipeline_tests.metrics.cases import Case, Place, tiles
 
 
 @dataclass(frozen=True)

@@ -7,8 +7,8 @@ from typing import Any
 
 import pytest
 
-from spanbench_pipeline import tables
-from spanbench_pipeline.errors import NotMeasured
+from spanbench_pipeline.core import tables
+from spanbench_pipeline.core.errors import NotMeasured
 from spanbench_pipeline.reports.audit import audit, missed_spans
 from spanbench_pipeline_tests.reports import tiny
 

@@ -7,18 +7,18 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import pytest
 
-from spanbench_pipeline import tables
-from spanbench_pipeline.errors import InputError
-from spanbench_pipeline.experiment import ChunkerSettings, Experiment
-from spanbench_pipeline.measures.fingerprints import by_config
-from spanbench_pipeline.measures.headroom import BOUNDS
-from spanbench_pipeline.measures.stages import STAGES
-from spanbench_pipeline.reports import html, markdown
-from spanbench_pipeline.reports.blocks import Heading, Quote, Report
+from spanbench_pipeline.analysis.fingerprints import by_config
+from spanbench_pipeline.analysis.headroom import BOUNDS
+from spanbench_pipeline.config.experiment import ChunkerSettings, Experiment
+from spanbench_pipeline.core import tables
+from spanbench_pipeline.core.errors import InputError
+from spanbench_pipeline.metrics.stages import STAGES
 from spanbench_pipeline.reports.client import client
-from spanbench_pipeline.reports.client_losses import STEPS, WON
-from spanbench_pipeline.reports.explain import LABELS, METRICS
+from spanbench_pipeline.reports.explanations import LABELS, METRICS
 from spanbench_pipeline.reports.inputs import ReportInputs
+from spanbench_pipeline.reports.render import html, markdown
+from spanbench_pipeline.reports.render.blocks import Heading, Quote, Report
+from spanbench_pipeline.reports.sections.client_losses import STEPS, WON
 from spanbench_pipeline_tests.reports import tiny
 from spanbench_pipeline_tests.reports.pages import Page, read
 

@@ -7,12 +7,12 @@ from dataclasses import replace
 import pyarrow as pa
 import pytest
 
-from spanbench_pipeline import tables
-from spanbench_pipeline.measures import bm25_stats
-from spanbench_pipeline.measures.fingerprints import by_config
-from spanbench_pipeline.reports import html, markdown
-from spanbench_pipeline.reports.blocks import Heading, Report, Table
+from spanbench_pipeline.analysis import bm25_stats
+from spanbench_pipeline.analysis.fingerprints import by_config
+from spanbench_pipeline.core import tables
 from spanbench_pipeline.reports.developer import developer
+from spanbench_pipeline.reports.render import html, markdown
+from spanbench_pipeline.reports.render.blocks import Heading, Report, Table
 from spanbench_pipeline_tests.reports import tiny
 from spanbench_pipeline_tests.reports.pages import read
 

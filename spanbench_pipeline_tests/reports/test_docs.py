@@ -15,23 +15,26 @@ from typing import Any
 import pyarrow as pa
 import pytest
 
-from spanbench_pipeline import chunkers, experiment, tables
+from spanbench_pipeline import chunkers
+from spanbench_pipeline.analysis.chunk_stats import chunk_stats
+from spanbench_pipeline.analysis.config_stats import config_stats
+from spanbench_pipeline.analysis.headroom import COSTS, costs, headroom
 from spanbench_pipeline.chunkers import naive
+from spanbench_pipeline.config import experiment
+from spanbench_pipeline.config.experiment import ChunkerSettings, Configuration
+from spanbench_pipeline.core import tables
+from spanbench_pipeline.core.errors import InputError
+from spanbench_pipeline.core.evalset import Document, EvalSet, GoldSpan, Query, assemble
 from spanbench_pipeline.corpora import pdf, pdf_fonts, pdf_forms
 from spanbench_pipeline.corpora.directory import DirectorySource
-from spanbench_pipeline.errors import InputError
-from spanbench_pipeline.evalset import Document, EvalSet, GoldSpan, Query, assemble
-from spanbench_pipeline.experiment import ChunkerSettings, Configuration
-from spanbench_pipeline.measures import CHAR_METRICS, tuning
-from spanbench_pipeline.measures.characters import character_metrics
-from spanbench_pipeline.measures.chunk_stats import chunk_stats
-from spanbench_pipeline.measures.config_stats import config_stats
-from spanbench_pipeline.measures.failure_labels import failure_labels
-from spanbench_pipeline.measures.forensics import LABELS, STATES, forensic_labels, span_states
-from spanbench_pipeline.measures.headroom import COSTS, costs, headroom
-from spanbench_pipeline.measures.retrieval import query_metrics
-from spanbench_pipeline.measures.stages import STAGES, lost_stages
-from spanbench_pipeline.reports import explain
+from spanbench_pipeline.metrics import CHAR_METRICS
+from spanbench_pipeline.metrics.character_metrics import character_metrics
+from spanbench_pipeline.metrics.chunk_metrics import query_metrics
+from spanbench_pipeline.metrics.failure_labels import failure_labels
+from spanbench_pipeline.metrics.forensic_labels import LABELS, STATES, forensic_labels, span_states
+from spanbench_pipeline.metrics.stages import STAGES, lost_stages
+from spanbench_pipeline.reports import explanations
+from spanbench_pipeline.tuning import objective
 from spanbench_pipeline_tests.corpora import pdfs
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -328,10 +331,10 @@ def test_forensic_labels_of_the_examples(row: list[str]) -> None:
 def test_the_names_of_labels_and_states_are_those_of_the_page() -> None:
     named = {row[0].strip("`"): row[1] for row in rows_below(METRICS, "code | name")}
     assert named == LABELS
-    assert set(LABELS) == set(explain.FORENSIC_LABELS)
+    assert set(LABELS) == set(explanations.FORENSIC_LABELS)
     stated = tuple(row[0].strip("`") for row in rows_below(METRICS, "state | holds when"))
-    assert stated == STATES == tuple(explain.STATES)
-    assert set(explain.CHARACTER_METRICS) == set(CHAR_METRICS)
+    assert stated == STATES == tuple(explanations.STATES)
+    assert set(explanations.CHARACTER_METRICS) == set(CHAR_METRICS)
 
 
 def test_every_table_and_column_is_in_the_architecture() -> None:
@@ -380,10 +383,10 @@ def test_every_setting_of_a_configuration_is_in_the_levers() -> None:
 
 def test_the_grid_of_tuning_is_in_the_levers() -> None:
     stated = {row[0].strip("`"): row[1:] for row in rows_below(LEVERS, "key | values")}
-    assert [*stated] == [*tuning.GRID]
+    assert [*stated] == [*objective.GRID]
     for key, (values, untuned) in stated.items():
-        assert [float(value) for value in values.split(", ")] == [*tuning.GRID[key]]
-        assert float(untuned) == tuning.UNTUNED[key]
+        assert [float(value) for value in values.split(", ")] == [*objective.GRID[key]]
+        assert float(untuned) == objective.UNTUNED[key]
 
 
 def test_every_parameter_of_a_chunker_is_in_the_levers() -> None:
@@ -479,8 +482,8 @@ def test_the_notes_on_a_pdf_are_those_of_the_page() -> None:
 
 
 def test_the_formats_and_what_needs_chunks_are_those_of_the_page() -> None:
-    from spanbench_pipeline.commands import export
-    from spanbench_pipeline.scoring import rankings_file
+    from spanbench_pipeline.cli import export
+    from spanbench_pipeline.formats import rankings_file
 
     page = (ROOT / "docs" / "scoring.md").read_text(encoding="utf-8")
     formats = [row[0].strip("`") for row in rows_below(page, "format | what it is")]

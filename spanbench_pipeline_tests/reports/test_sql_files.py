@@ -14,7 +14,7 @@ import duckdb
 import pyarrow as pa
 import pytest
 
-from spanbench_pipeline import tables
+from spanbench_pipeline.core import tables
 
 SQL = Path(__file__).resolve().parents[2] / "warehouse" / "sql"
 CORPUS = {"corpus": "tiny"}

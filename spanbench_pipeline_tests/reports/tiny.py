@@ -20,31 +20,27 @@ from typing import Any
 
 import pyarrow as pa
 
-from spanbench_pipeline import tables
-from spanbench_pipeline.evalset import Document, EvalSet, GoldSpan, Query, assemble
-from spanbench_pipeline.experiment import (
+from spanbench_pipeline.analysis import aggregate, comparisons, fingerprints, headroom, label_cross
+from spanbench_pipeline.analysis.backlog import backlog
+from spanbench_pipeline.analysis.chunk_stats import chunk_stats
+from spanbench_pipeline.analysis.config_stats import config_stats
+from spanbench_pipeline.config.experiment import (
     ChunkerSettings,
     Configuration,
     Encoder,
     Experiment,
     Reranker,
 )
-from spanbench_pipeline.measures import (
+from spanbench_pipeline.core import tables
+from spanbench_pipeline.core.evalset import Document, EvalSet, GoldSpan, Query, assemble
+from spanbench_pipeline.metrics import (
     LABEL_KS,
-    aggregate,
-    characters,
-    comparisons,
+    character_metrics,
+    chunk_metrics,
     failure_labels,
-    fingerprints,
-    forensics,
-    headroom,
-    label_cross,
-    retrieval,
+    forensic_labels,
     stages,
 )
-from spanbench_pipeline.measures.backlog import backlog
-from spanbench_pipeline.measures.chunk_stats import chunk_stats
-from spanbench_pipeline.measures.config_stats import config_stats
 from spanbench_pipeline.reports.inputs import ReportInputs
 
 B = "b|<i>"
@@ -128,8 +124,8 @@ def inputs(
             for name in RANKED
         )
         for measure in (
-            retrieval.query_metrics,
-            retrieval.span_outcomes,
+            chunk_metrics.query_metrics,
+            chunk_metrics.span_outcomes,
             failure_labels.failure_labels,
         )
     }
@@ -187,9 +183,11 @@ def _at_depths(
         to_depth = named | {"depth": depth}
         listed = candidates[name].append_column("config", pa.repeat(name, len(candidates[name])))
         made = {
-            "query_metrics": characters.character_metrics(ranked, gold, queries, **to_depth),
-            "forensic_labels": forensics.forensic_labels(ranked, gold, chunks, queries, **to_depth),
-            "span_states": forensics.span_states(ranked, gold, chunks, queries, **to_depth),
+            "query_metrics": character_metrics.character_metrics(ranked, gold, queries, **to_depth),
+            "forensic_labels": forensic_labels.forensic_labels(
+                ranked, gold, chunks, queries, **to_depth
+            ),
+            "span_states": forensic_labels.span_states(ranked, gold, chunks, queries, **to_depth),
             "headroom": headroom.headroom(ranked, listed, gold, chunks, queries, ks=ks, **named),
         }
         fused = EXPERIMENT.configuration(name).fusion is not None

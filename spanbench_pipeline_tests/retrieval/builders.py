@@ -7,7 +7,7 @@ from collections.abc import Iterable, Mapping, Sequence
 import numpy as np
 import pyarrow as pa
 
-from spanbench_pipeline import evalset, tables
+from spanbench_pipeline.core import evalset, tables
 from spanbench_pipeline.retrieval.dense import Vectors
 from spanbench_pipeline.retrieval.lists import Lists, collect
 

@@ -10,10 +10,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 from rank_bm25 import BM25Okapi
 
-from spanbench_pipeline import words
-from spanbench_pipeline.errors import NotMeasured
-from spanbench_pipeline.experiment import BM25_RULES
-from spanbench_pipeline.measures import bm25_stats
+from spanbench_pipeline.analysis import bm25_stats
+from spanbench_pipeline.config.experiment import BM25_RULES
+from spanbench_pipeline.core import tokenizer as words
+from spanbench_pipeline.core.errors import NotMeasured
 from spanbench_pipeline.retrieval import bm25
 from spanbench_pipeline_tests.retrieval import builders
 

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from spanbench_pipeline import tables
+from spanbench_pipeline.core import tables
 from spanbench_pipeline.retrieval import dense, exact, qdrant
 from spanbench_pipeline.retrieval.scope import Scope, ScopedRows
 from spanbench_pipeline_tests.retrieval import builders

@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from spanbench_pipeline.errors import InputError
+from spanbench_pipeline.core.errors import InputError
 from spanbench_pipeline.retrieval import dense, qdrant
 from spanbench_pipeline.retrieval.exact import ExactEngine
 from spanbench_pipeline.retrieval.scope import Scope, ScopedRows

@@ -7,7 +7,7 @@ import numpy as np
 import pyarrow as pa
 import pytest
 
-from spanbench_pipeline import tables
+from spanbench_pipeline.core import tables
 from spanbench_pipeline.retrieval import bm25, dense, fusion, ranking
 from spanbench_pipeline.retrieval.exact import ExactEngine
 from spanbench_pipeline.retrieval.scope import Scope, ScopedRows

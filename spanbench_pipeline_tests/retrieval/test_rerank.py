@@ -7,11 +7,11 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from spanbench_pipeline import inference
-from spanbench_pipeline.errors import InputError, NotMeasured
-from spanbench_pipeline.experiment import Reranker
+from spanbench_pipeline.config.experiment import Reranker
+from spanbench_pipeline.core.errors import InputError, NotMeasured
+from spanbench_pipeline.models import inference
 from spanbench_pipeline.retrieval import rerank
-from spanbench_pipeline_tests import tiny_models
+from spanbench_pipeline_tests.support import tiny_models
 
 QUERY = "the governing law"
 TEXTS = [

@@ -10,9 +10,9 @@ import pytest
 
 from spanbench_pipeline.calibration import oracle, world
 from spanbench_pipeline.calibration.world import World
-from spanbench_pipeline.errors import InputError
-from spanbench_pipeline.measures import invariants
-from spanbench_pipeline.scoring import shown
+from spanbench_pipeline.checks import invariants
+from spanbench_pipeline.core.errors import InputError
+from spanbench_pipeline.scoring import text
 from spanbench_pipeline.scoring.depths import Depth, depth_of
 from spanbench_pipeline.scoring.measured import FAILURE_LABELS, measure
 
@@ -180,7 +180,7 @@ def test_lists_that_all_end_with_a_repeat_are_cut_where_their_places_end() -> No
         ranked={q: [*TENS[:5], TENS[4]] for q in given.ranked},
     )
     made = measured(repeated, found(repeated))
-    assert shown.failure_counts(made) == {"depth-bound": 3}
+    assert text.failure_counts(made) == {"depth-bound": 3}
 
 
 def measured(given: World, depth: Depth):
@@ -208,9 +208,9 @@ def test_a_chunk_that_a_file_ranks_is_no_retrieval_miss(depth: int) -> None:
             made.not_measured[FAILURE_LABELS] == f"not measured: depth = {depth} does not reach 5"
         )
     else:
-        assert shown.failure_counts(made) == {"rank-miss": 1}
+        assert text.failure_counts(made) == {"rank-miss": 1}
     named = {name for name in made.not_measured if "@" in name}
-    values = shown.means(made)[None]
+    values = text.means(made)[None]
     assert named == {f"{m}@{k}" for m, k in AT if k > depth}
     assert not named & values.keys()
     assert ("recall@10" in values) == (depth == 10)

@@ -18,15 +18,14 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from spanbench_pipeline.commands.adapt import adapt
-from spanbench_pipeline.errors import InputError
-from spanbench_pipeline.exchange import json_file
-from spanbench_pipeline.exchange.given import Given, is_passing
-from spanbench_pipeline.exchange.given import given as given_file
-from spanbench_pipeline.project import Project
-from spanbench_pipeline.scoring import rankings_file
-from spanbench_pipeline.scoring.taken import take
-from spanbench_pipeline.settings import parse
+from spanbench_pipeline.cli.adapt import adapt
+from spanbench_pipeline.config.project import Project
+from spanbench_pipeline.config.settings import parse
+from spanbench_pipeline.core.errors import InputError
+from spanbench_pipeline.formats import json_file, rankings_file
+from spanbench_pipeline.formats.given_file import Given, is_passing
+from spanbench_pipeline.formats.given_file import given as given_file
+from spanbench_pipeline.scoring.validated_run import take
 from spanbench_pipeline_tests.scoring.test_statements import CHUNKS, EVALSET, TRUE
 
 ENTRY = {"doc_id": "A", "start": 0, "end": 10, "score": 1.5}

@@ -6,13 +6,13 @@ from pathlib import Path
 import pyarrow.parquet as pq
 
 from spanbench_pipeline.calibration.world import World
-from spanbench_pipeline.reports import html, markdown
-from spanbench_pipeline.scoring import shown
+from spanbench_pipeline.reports.render import html, markdown
+from spanbench_pipeline.scoring import text
 from spanbench_pipeline.scoring.files import files
 from spanbench_pipeline.scoring.measured import NEEDS_CHUNKS, NO_CHUNKS, Measured
 from spanbench_pipeline.scoring.report import Scored, notes, report
-from spanbench_pipeline.scoring.taken import Taken
-from spanbench_pipeline_tests.test_folders import listing
+from spanbench_pipeline.scoring.validated_run import Taken
+from spanbench_pipeline_tests.storage.test_folders import listing
 
 LENGTHS = {"A": 100, "B": 100}
 TENS = [("A", n, n + 10) for n in range(0, 100, 10)] + [("B", n, n + 50) for n in (0, 50)]
@@ -34,7 +34,7 @@ PAST = dict.fromkeys(("recall@10", "ndcg@10"), "not measured: depth = 8 does not
 
 def values(measured: Measured, query: str) -> dict[str, float | None]:
     return {
-        shown.metric_name(row["metric"], row["k"]): row["value"]
+        text.metric_name(row["metric"], row["k"]): row["value"]
         for row in measured.tables["query_metrics"].to_pylist()
         if row["query_id"] == query
     }
@@ -64,7 +64,7 @@ def test_repeats_close_up_but_for_the_paper() -> None:
 
 
 def test_means_of_the_whole_the_parts_and_macro() -> None:
-    means = shown.means(WORLD.measured())
+    means = text.means(WORLD.measured())
     assert list(means) == [None, "east", "west", "macro"]
     grounded = {part: found["complete_grounding@5"] for part, found in means.items()}
     assert grounded == {None: 1 / 3, "east": 1 / 2, "west": 0, "macro": 1 / 4}
@@ -75,13 +75,13 @@ def test_without_chunks_nothing_that_needs_them_is_a_number() -> None:
     assert found.not_measured == dict.fromkeys(NEEDS_CHUNKS, NO_CHUNKS) | PAST
     deep = replace(WORLD, depth=10).measured(with_chunks=False)
     assert deep.not_measured == dict.fromkeys(NEEDS_CHUNKS, NO_CHUNKS)
-    assert shown.failure_counts(found) is None
+    assert text.failure_counts(found) is None
     assert not {"recall@10", "ndcg@10"} & values(found, "q2").keys()
     # q2's span is cut by two chunks and covered by both; q1 and q3 have nothing of it.
-    assert shown.label_counts(found, 4) == {"DRM": 1, "ICR": 1, "OK": 1}
+    assert text.label_counts(found, 4) == {"DRM": 1, "ICR": 1, "OK": 1}
     partial = World(LENGTHS, TENS, {"q": [("A", 5, 25)]}, {"q": [("A", 0, 10)]})
-    assert shown.label_counts(partial.measured(with_chunks=False), 8) == {"undecided": 1}
-    assert shown.label_counts(partial.measured(), 8) == {"CBF": 1}
+    assert text.label_counts(partial.measured(with_chunks=False), 8) == {"undecided": 1}
+    assert text.label_counts(partial.measured(), 8) == {"CBF": 1}
 
 
 def scored(*, with_chunks: bool) -> Scored:
@@ -123,7 +123,7 @@ def test_the_report_without_chunks_says_what_is_not_measured() -> None:
 
 
 def test_the_files_of_a_scored_ranking(tmp_path: Path) -> None:
-    from spanbench_pipeline import folders
+    from spanbench_pipeline.storage import folders
 
     folders.replace(tmp_path / "s", files(scored(with_chunks=True)))
     found = listing(tmp_path / "s")

@@ -12,12 +12,12 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from spanbench_pipeline import tables
-from spanbench_pipeline.errors import InputError
-from spanbench_pipeline.evalset import Document, GoldSpan, Query, assemble
-from spanbench_pipeline.exchange.given import Given
-from spanbench_pipeline.scoring import chunk_file, rankings_file
-from spanbench_pipeline.scoring.taken import Taken, take
+from spanbench_pipeline.core import tables
+from spanbench_pipeline.core.errors import InputError
+from spanbench_pipeline.core.evalset import Document, GoldSpan, Query, assemble
+from spanbench_pipeline.formats import chunk_file, rankings_file
+from spanbench_pipeline.formats.given_file import Given
+from spanbench_pipeline.scoring.validated_run import Taken, take
 
 TEXTS = {"A": "abcdefghijklmnopqrst", "B": "0123456789"}
 EVALSET = assemble(

@@ -1,0 +1,1 @@
+"""Tables of query metrics to means, statistics, comparisons and what to fix first."""

@@ -1,0 +1,78 @@
+"""What a chunker makes possible, before any retrieval."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from spanbench_pipeline.core import spans, tables
+from spanbench_pipeline.metrics import TOP
+from spanbench_pipeline.metrics.relevance import Bools, Ints, Relevance, judge, require_one
+
+
+def chunk_stats(
+    chunks: pa.Table,
+    gold_spans: pa.Table,
+    queries: pa.Table,
+    *,
+    corpus: str,
+    chunker: str,
+    embeddings: pa.Table | None = None,
+    max_length: int | None = None,
+) -> pa.Table:
+    """The table ``chunk_stats`` of one chunker.
+
+    ``embeddings`` are those of one encoder, ``max_length`` the word pieces it reads, special ones
+    included; without them ``truncated_share`` is null.
+    """
+    relevance = judge(queries, gold_spans, chunks)
+    values: dict[str, float | None] = {
+        "n_chunks": float(len(relevance.chunks)),
+        "median_chars": median_chars(relevance.chunks.length),
+        "spans_in_one_chunk": _share(relevance.touch_counts == 1),
+        "spans_contained": spans_contained(relevance),
+        "relevant_per_query": float(np.mean(relevance.relevant_counts)),
+        "precision_ceiling": precision_ceiling(relevance),
+        "truncated_share": truncated_share(embeddings, max_length),
+    }
+    rows: Sequence[dict[str, object]] = [
+        {"corpus": corpus, "chunker": chunker, "stat": stat, "value": value}
+        for stat, value in values.items()
+    ]
+    return tables.from_rows("chunk_stats", rows)
+
+
+def median_chars(lengths: Ints) -> float | None:
+    """Upper median of the chunks' lengths: of an even number, the larger middle. No chunk: None."""
+    return float(np.sort(lengths)[len(lengths) // 2]) if len(lengths) else None
+
+
+def spans_contained(relevance: Relevance) -> float | None:
+    """Gold spans wholly inside at least one chunk, divided by the gold spans."""
+    inside, _ = spans.containing_pairs(relevance.gold, relevance.chunks)
+    return _share(np.bincount(inside, minlength=len(relevance.gold)) > 0)
+
+
+def precision_ceiling(relevance: Relevance) -> float:
+    """The mean precision@5 of a perfect ranking: mean over all queries of min(relevant, 5) / 5."""
+    best = np.minimum(relevance.relevant_counts, TOP)
+    return int(best.sum()) / (TOP * len(best))
+
+
+def truncated_share(embeddings: pa.Table | None, max_length: int | None) -> float | None:
+    """Chunks with more word pieces than the encoder reads, divided by the chunks.
+
+    Special word pieces count. Nothing encoded: None.
+    """
+    if embeddings is None or max_length is None:
+        return None
+    require_one(embeddings, "corpus", "chunker", "encoder")
+    return _share(pc.greater(embeddings["n_tokens"], max_length).to_numpy())
+
+
+def _share(holds: Bools) -> float | None:
+    """The share of True; of nothing: None."""
+    return int(holds.sum()) / len(holds) if len(holds) else None

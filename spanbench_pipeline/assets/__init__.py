@@ -1,1 +1,0 @@
-"""The pipeline as Dagster assets: one thin module a stage, with the checks that guard it."""

@@ -1,0 +1,1 @@
+"""Invariants of stored tables: each function returns the rows that break one."""

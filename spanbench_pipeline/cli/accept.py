@@ -1,0 +1,91 @@
+"""``spanbench accept``: makes the run that is stored the one that later runs are held against."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime
+
+import pyarrow as pa
+
+from spanbench_pipeline.cli import terminal
+from spanbench_pipeline.cli.baseline import require_fresh
+from spanbench_pipeline.cli.results_table import command, near
+from spanbench_pipeline.cli.run import find
+from spanbench_pipeline.config.experiment import Experiment
+from spanbench_pipeline.config.project import Project
+from spanbench_pipeline.core.errors import InputError
+from spanbench_pipeline.pipeline import graph as graphs
+from spanbench_pipeline.pipeline.stages import regression
+from spanbench_pipeline.storage import accepted_run, warehouse
+
+
+def accept(project: Project, corpus: str) -> str:
+    """Accepts the stored run of a corpus; returns what to print.
+
+    Raises InputError where anything that the run rests on is stale or failed a check, or no
+    configuration was measured.
+    """
+    experiment = find(graphs.build(project), corpus)
+    wanted = regression.inputs(experiment)
+    require_unchanged = require_fresh(project, corpus, wanted, "accept")
+    tables = _stored(project, experiment)
+    require_unchanged()
+    before = accepted_run.current_or_damaged(project, corpus)
+    now = accepted_run.write(project, corpus, *tables)
+    if now.digest == before:
+        return f"{corpus}: this run is the accepted one already ({now.digest[:12]})"
+    call = command(project)
+    instead = _instead_of(before)
+    return (
+        f"{corpus}: accepted {_measured(now.query_metrics)} of "
+        f"{len(experiment.configurations)} configurations ({now.digest[:12]}{instead})\n"
+        f"{call} run {corpus} compares with it from now on; {call} gate {corpus} judges"
+    )
+
+
+def _instead_of(before: str) -> str:
+    """What was accepted until now, as ``accepted.current_or_damaged`` tells it."""
+    if before == "none":
+        return ""
+    damaged = before.startswith("damaged: ")
+    return f", in the place of {'a damaged one' if damaged else before[:12]}"
+
+
+def show(project: Project, corpus: str) -> str:
+    """What is accepted: fingerprints and counts of the corpus, each configuration's means."""
+    find(graphs.build(project), corpus)
+    found = accepted_run.read(project, corpus)
+    if found is None:
+        return f"{corpus}: no accepted run; {command(project)} accept {corpus}"
+    place = accepted_run.folder(project, corpus)
+    since = datetime.fromtimestamp((place / "current").stat().st_mtime, UTC)
+    rows = [
+        [row["config"] or "(corpus)", row["name"], row["value"]]
+        for row in found.fingerprints.to_pylist()
+    ]
+    return "\n".join(
+        [
+            f"{corpus}: accepted run {found.digest[:12]}, since {since:%Y-%m-%d %H:%M} UTC, "
+            f"{_measured(found.query_metrics)} configurations",
+            near(place / found.digest),
+            terminal.table(["configuration", "fingerprint", "value"], sorted(rows)),
+        ]
+    )
+
+
+def _stored(project: Project, experiment: Experiment) -> tuple[pa.Table, pa.Table]:
+    """The per-query values of all measured configurations, and the fingerprints."""
+    folder = project.parquet / experiment.corpus
+    metrics = pa.concat_tables(
+        [
+            warehouse.read(folder / "query_metrics" / f"{c.slug}.parquet", "query_metrics").table
+            for c in experiment.configurations
+        ]
+    )
+    if not metrics.num_rows:
+        raise InputError(f"accept {experiment.corpus}: no configuration was measured")
+    prints = warehouse.read(folder / "fingerprints.parquet", "fingerprints").table
+    return metrics, prints
+
+
+def _measured(query_metrics: pa.Table) -> int:
+    return len(query_metrics["config"].unique())

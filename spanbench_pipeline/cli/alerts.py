@@ -1,0 +1,51 @@
+"""``spanbench alerts test``: does each configured channel work?"""
+
+from __future__ import annotations
+
+from spanbench_pipeline.cli import terminal
+from spanbench_pipeline.config import operations
+from spanbench_pipeline.config.project import Project
+from spanbench_pipeline.monitoring import alerts
+from spanbench_pipeline.monitoring.alerts import Alert, Delivery
+
+
+class NotArrived(Exception):
+    """A test alert did not arrive everywhere (exit code 1); the message is what to print."""
+
+
+def test(project: Project) -> str:
+    """Sends a test alert through every channel; returns what to print.
+
+    Raises NotArrived where a channel did not take it, InputError where the settings are wrong.
+    """
+    found = operations.load(project)
+    path = alerts.file_path(found.alerts, project.home)
+    alert = Alert(
+        corpus="test",
+        asset="",
+        severity="WARN",
+        details="sent by spanbench alerts test; nothing is wrong",
+        fault="test",
+        error="test alert",
+        link=found.alerts.link,
+    )
+    places = {alerts.FILE: str(path)}
+    if found.alerts.email is not None:
+        email = found.alerts.email
+        places[alerts.EMAIL] = f"{', '.join(email.recipients)} by {email.host}:{email.port}"
+    if found.alerts.webhook is not None:
+        held = "url" if found.alerts.webhook.url_env is None else "url_env"
+        places[alerts.WEBHOOK] = f"its {held}"
+    deliveries = alerts.send([alert], found.alerts, project.home)
+    text = _table(deliveries, places)
+    if any(delivery.error for delivery in deliveries):
+        raise NotArrived(text)
+    unset = [c for c in (alerts.EMAIL, alerts.WEBHOOK) if c not in places]
+    where = found.path or project.home / "operations.toml"
+    return text + (f"\nnot configured in {where}: {', '.join(unset)}" if unset else "")
+
+
+def _table(deliveries: list[Delivery], places: dict[str, str]) -> str:
+    # A webhook's URL is a password: the table shows neither it nor what should name its variable.
+    rows = [[d.channel, places[d.channel], d.error or "arrived"] for d in deliveries]
+    return terminal.table(["channel", "to", "test alert"], rows)

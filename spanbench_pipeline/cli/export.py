@@ -1,0 +1,203 @@
+"""``spanbench export``: the stored results of a corpus in the formats of other tools."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+
+from spanbench_pipeline import __version__
+from spanbench_pipeline.cli.baseline import require_fresh
+from spanbench_pipeline.cli.results_table import near
+from spanbench_pipeline.cli.run import find
+from spanbench_pipeline.config.experiment import Configuration, Experiment
+from spanbench_pipeline.config.project import Project
+from spanbench_pipeline.core.evalset import EvalSet
+from spanbench_pipeline.corpora import corpus_folder as directory
+from spanbench_pipeline.formats import beir, json_lines, legalbenchrag, stamp, trec
+from spanbench_pipeline.formats.stamp import Stamp
+from spanbench_pipeline.pipeline import graph as graphs
+from spanbench_pipeline.pipeline.graph import Graph
+from spanbench_pipeline.pipeline.stages import views
+from spanbench_pipeline.scoring.files import parquet
+from spanbench_pipeline.storage import folders, warehouse
+from spanbench_pipeline.storage.folders import Files
+
+DEFAULT = ("trec", "beir", "legalbenchrag", "parquet", "jsonl")
+"""The formats that are written where none is named."""
+NOT_TABLES = ("embeddings", "metric_history", "report_files", "regression")
+"""Tables that are no result of the run: vectors, and what was said of other runs."""
+
+
+@dataclass(frozen=True)
+class _Corpus:
+    """What is stored of a corpus, read as it is asked for."""
+
+    project: Project
+    experiment: Experiment
+    graph: Graph
+    states: dict[str, str]
+
+    def table(self, name: str, *parts: str) -> pa.Table:
+        """One stored table: ``table("rankings", "rankings", "clause_bm25")``."""
+        path = self.project.parquet.joinpath(self.experiment.corpus, *parts)
+        return warehouse.read(path.with_name(f"{path.name}.parquet"), name).table
+
+    @cached_property
+    def evalset(self) -> EvalSet:
+        names = ("documents", "queries", "gold_spans")
+        return EvalSet(**{name: self.table(name, name) for name in names})
+
+    def chunks(self, chunker: str) -> pa.Table:
+        return self.table("chunks", "chunks", chunker)
+
+    @cached_property
+    def stamps(self) -> dict[str, Stamp]:
+        """Chunker -> what its configurations rank."""
+        made, depth = self.experiment.chunkers, self.experiment.depth
+        return {name: stamp.made(self.evalset, self.chunks(name), name, depth) for name in made}
+
+    def rankings(self, config: Configuration) -> pa.Table:
+        return self.table("rankings", "rankings", config.slug)
+
+    @property
+    def measured(self) -> list[Configuration]:
+        """The configurations that ran, in the experiment's order."""
+        return [
+            c for c in self.experiment.configurations if self.states[c.name] == warehouse.MEASURED
+        ]
+
+
+def export(project: Project, corpus: str, folder: Path, formats: Sequence[str] = ()) -> str:
+    """Writes the formats into a folder that is new or empty, each below its name; what to print.
+
+    It only reads the home. Raises InputError, with nothing written, where the corpus has not been
+    run or is not up to date, a stored table is damaged, or the folder holds something.
+    """
+    graph = graphs.build(project)
+    experiment = find(graph, corpus)
+    keys = [
+        stage.key
+        for stage in graph.of([corpus])
+        if stage.corpus == corpus and not stage.shared and stage.table not in NOT_TABLES
+    ]
+    require_unchanged = require_fresh(project, corpus, keys, "export")
+    path = project.parquet / corpus / "configs.parquet"
+    rows = warehouse.read(path, "configs").table.to_pylist()
+    stored = _Corpus(project, experiment, graph, {row["config"]: row["state"] for row in rows})
+    chosen = [name for name in FORMATS if name in (formats or DEFAULT)]
+    written: list[str] = []
+    folders.write_new(folder, _files(stored, chosen, written, require_unchanged))
+    absent = [f"{name}: {state}" for name, state in stored.states.items() if state != "measured"]
+    shown = [f"{near(folder)}: {len(written)} files of {corpus}", *written]
+    return "\n".join([*shown, *(f"left out: {line}" for line in absent)])
+
+
+def _files(
+    stored: _Corpus,
+    formats: Sequence[str],
+    written: list[str],
+    require_unchanged: Callable[[], None],
+) -> Files:
+    """Every file of the formats, and the manifest that says what each of them is.
+
+    ``require_unchanged`` is called when all has been read, before what was written takes its name.
+    """
+    for name in formats:
+        for path, content in FORMATS[name](stored):
+            written.append(f"{name}/{path}")
+            yield f"{name}/{path}", content
+    written.append("manifest.json")
+    yield "manifest.json", [_manifest(stored, formats)]
+    require_unchanged()
+
+
+def _manifest(stored: _Corpus, formats: Sequence[str]) -> bytes:
+    configurations = [
+        {
+            "config": config.name,
+            "file_name": config.slug,
+            "chunker": config.chunker,
+            "state": stored.states[config.name],
+            "ranked": stored.stamps[config.chunker].said(),
+        }
+        for config in stored.experiment.configurations
+    ]
+    found: dict[str, Any] = {
+        "corpus": stored.experiment.corpus,
+        "spanbench": __version__,
+        "depth": stored.experiment.depth,
+        "formats": list(formats),
+        "configurations": configurations,
+    }
+    return (json.dumps(found, ensure_ascii=False, indent=1) + "\n").encode()
+
+
+def _trec(stored: _Corpus) -> Files:
+    """A run a configuration, judgements a chunker."""
+    evalset = stored.evalset
+    for config in stored.measured:
+        tag = stored.stamps[config.chunker].tag(config.slug)
+        yield f"{config.slug}.run", trec.run(stored.rankings(config), tag)
+    for chunker in stored.experiment.chunkers:
+        chunks = stored.chunks(chunker)
+        yield f"{chunker}.qrels", trec.qrels(evalset.queries, evalset.gold_spans, chunks)
+
+
+def _beir(stored: _Corpus) -> Files:
+    """A folder a chunker."""
+    for chunker in stored.experiment.chunkers:
+        for path, content in beir.files(stored.evalset, stored.chunks(chunker)):
+            yield f"{chunker}/{path}", content
+
+
+def _legalbenchrag(stored: _Corpus) -> Files:
+    """A result file a configuration."""
+    for config in stored.measured:
+        of = stored.stamps[config.chunker]
+        content = legalbenchrag.write(stored.rankings(config), stored.evalset, of)
+        yield f"{config.slug}.json", content
+
+
+def _jsonl(stored: _Corpus) -> Files:
+    """A file a configuration, a line a query."""
+    for config in stored.measured:
+        metrics = stored.table("query_metrics", "query_metrics", config.slug)
+        queries = stored.evalset.queries
+        of = stored.stamps[config.chunker]
+        yield (
+            f"{config.slug}.jsonl",
+            json_lines.write(stored.rankings(config), queries, metrics, of),
+        )
+
+
+def _parquet(stored: _Corpus) -> Files:
+    """A file a declared table, all its configurations together; rankings say what they are of."""
+    of = {c.name: stored.stamps[c.chunker].said() for c in stored.measured}
+    said = {"rankings": {stamp.KEY: json.dumps(of, ensure_ascii=False)}}
+    found = views.files(stored.project, stored.graph.of([stored.experiment.corpus]))
+    for name, paths in sorted(found.items()):
+        if name not in NOT_TABLES:
+            parts = [warehouse.read(path, name).table for path in sorted(paths)]
+            yield f"{name}.parquet", [parquet(name, pa.concat_tables(parts), said.get(name))]
+
+
+def _directory(stored: _Corpus) -> Files:
+    """The eval set as a directory corpus, which ``adapt`` takes."""
+    return directory.files(stored.evalset)
+
+
+FORMATS: dict[str, Callable[[_Corpus], Files]] = {
+    "trec": _trec,
+    "beir": _beir,
+    "legalbenchrag": _legalbenchrag,
+    "parquet": _parquet,
+    "jsonl": _jsonl,
+    "directory": _directory,
+}
+"""Each format and what writes it: path below its folder -> content."""

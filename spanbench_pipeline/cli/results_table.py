@@ -1,0 +1,155 @@
+"""The results of a corpus as a terminal shows them, read from the stored tables."""
+
+from __future__ import annotations
+
+import shlex
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+from spanbench_pipeline.analysis.aggregate import MACRO
+from spanbench_pipeline.analysis.regression import CHUNK_COUNTING
+from spanbench_pipeline.cli import terminal
+from spanbench_pipeline.config import project as projects
+from spanbench_pipeline.config.experiment import Experiment
+from spanbench_pipeline.config.project import Project
+from spanbench_pipeline.core.errors import InputError
+from spanbench_pipeline.metrics import PRINTED
+from spanbench_pipeline.metrics.depths import absent, reached
+from spanbench_pipeline.storage import warehouse
+
+PUBLISHED = (
+    ("char_precision_paper", 1),
+    ("char_precision_union", 1),
+    ("char_recall_paper", 8),
+    ("char_recall_union", 8),
+    ("chars_retrieved", 8),
+    ("char_recall_paper", 64),
+    ("char_recall_union", 64),
+    ("chars_retrieved", 64),
+)
+"""What LegalBench-RAG reports, union scoring and the characters retrieved beside it."""
+
+Mean = tuple[Any, ...]
+"""(configuration, part or None for the whole, metric, k)"""
+
+
+def show(project: Project, experiment: Experiment) -> str:
+    """Every configuration with the metrics of ``PRINTED``, in the experiment's order.
+
+    A metric that the experiment's depth does not reach has no column; below the table it is named.
+    A corpus of several parts has a further table: what the paper scores, part by part.
+    """
+
+    def stored(name: str) -> list[dict[str, Any]]:
+        path = project.parquet / experiment.corpus / f"{name}.parquet"
+        rows: list[dict[str, Any]] = warehouse.read(path, name).table.to_pylist()
+        return rows
+
+    states = {row["config"]: str(row["state"]) for row in stored("configs")}
+    means = {
+        (row["config"], row["subset"], row["metric"], row["k"]): row["value"]
+        for row in stored("config_metrics")
+    }
+    counts = {
+        row["chunker"]: f"{row['value']:,.0f}"
+        for row in stored("chunk_stats")
+        if row["stat"] == "n_chunks"
+    }
+    printed = reached(experiment.depth, PRINTED)
+    rows = []
+    for config in experiment.configurations:
+        if states[config.name] != warehouse.MEASURED:
+            rows.append([config.name, counts[config.chunker], states[config.name]])
+            continue
+        found = [means[(config.name, None, metric, k)] for metric, k in printed]
+        rows.append([config.name, counts[config.chunker], *(_figure(v) for v in found)])
+    head = ["configuration", "chunks", *(m if k is None else f"{m}@{k}" for m, k in printed)]
+    title = f"corpus {experiment.corpus}: {experiment.description}"
+    shown = f"{title}\n{terminal.table(head, rows, right=range(1, len(head)))}"
+    below = [*past_depth(experiment.depth), *_not_compared(experiment)]
+    return "\n\n".join(["\n".join([shown, *below]), *_by_part(experiment, means)])
+
+
+def past_depth(depth: int) -> list[str]:
+    """A line for each reason why metrics of ``PRINTED`` are absent, with their names."""
+    named: dict[str, list[str]] = {}
+    for name, why in absent(depth, PRINTED).items():
+        named.setdefault(why, []).append(name)
+    said = [f"{', '.join(names)}: {why}" for why, names in named.items()]
+    return [*said, *([f"mrr: within the depth, {depth}"] if said else [])]
+
+
+def _not_compared(experiment: Experiment) -> list[str]:
+    """A line where configurations have different chunkers; [] where all have one."""
+    used = dict.fromkeys(config.chunker for config in experiment.configurations)
+    if len(used) < 2:
+        return []
+    shown = reached(experiment.depth, PRINTED)
+    counting = ", ".join(name for name, _ in shown if name in CHUNK_COUNTING)
+    verb = "count" if "," in counting else "counts"
+    return [
+        f"{counting} {verb} chunks: not compared from one chunker to another ({', '.join(used)})"
+    ]
+
+
+def _by_part(experiment: Experiment, means: Mapping[Mean, Any]) -> list[str]:
+    """The metrics of ``PUBLISHED`` part by part, the mean over the parts last; [] without parts.
+
+    A k past the experiment's depth is not measured, and has a dash.
+    """
+    parts = sorted({part for _, part, *_ in means if part is not None} - {MACRO})
+    if not parts:
+        return []
+    parts += [MACRO] * (len(parts) > 1)
+    measured = {config for config, *_ in means}
+    rows = [
+        [config.name, part, *(_cell(means, config.name, part, *metric) for metric in PUBLISHED)]
+        for config in experiment.configurations
+        if config.name in measured
+        for part in parts
+    ]
+    head = ["configuration", "part", *(f"{metric}@{k}" for metric, k in PUBLISHED)]
+    said = "characters, part by part; macro is the mean of the parts' means"
+    return [f"{said}\n{terminal.table(head, rows, right=range(2, len(head)))}"]
+
+
+def _cell(means: Mapping[Mean, Any], *key: Any) -> str:
+    if key not in means:
+        return "-"
+    value = means[key]
+    return f"{value:,.0f}" if key[2] == "chars_retrieved" else _figure(value)
+
+
+def _figure(value: float | None) -> str:
+    return "undefined" if value is None else f"{value:.3f}"
+
+
+def places(project: Project, corpora: Sequence[str]) -> str:
+    """Where the reports, the warehouse and the web UI are."""
+    files = [
+        project.reports / corpus / f"{report}.html"
+        for corpus in corpora
+        for report in ("developer", "client")
+    ]
+    rows = [["" if i else "reports", near(path)] for i, path in enumerate(files)]
+    ask = f'{command(project)} sql "SELECT * FROM configs"'
+    rows.append(["warehouse", f"{near(project.database)}  ({ask})"])
+    rows.append(["web UI", f"{command(project)} ui"])
+    width = max(len(label) for label, _ in rows)
+    return "\n".join(f"{label:<{width}}  {place}".rstrip() for label, place in rows)
+
+
+def command(project: Project) -> str:
+    """``spanbench``, with the home where a plain call would take another one."""
+    try:
+        same = projects.find().home == project.home
+    except InputError:
+        same = False
+    return "spanbench" if same else f"spanbench --home {shlex.quote(near(project.home))}"
+
+
+def near(path: Path) -> str:
+    """A path as a person in this folder would type it."""
+    here = Path.cwd()
+    return str(path.relative_to(here) if path.is_relative_to(here) else path)

@@ -1,0 +1,139 @@
+"""``spanbench run``: materialize what is missing or changed, then show the results."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Mapping, Sequence
+
+from spanbench_pipeline.cli import baseline, terminal
+from spanbench_pipeline.cli import results_table as results
+from spanbench_pipeline.config.experiment import Experiment, nearest
+from spanbench_pipeline.config.project import Project
+from spanbench_pipeline.core.errors import InputError
+from spanbench_pipeline.corpora.source import open_source
+from spanbench_pipeline.pipeline import graph as graphs
+from spanbench_pipeline.pipeline.dagster.instance import open_instance
+from spanbench_pipeline.pipeline.dagster.runner import Result, Runner
+from spanbench_pipeline.pipeline.graph import Graph
+from spanbench_pipeline.pipeline.stage import UnsoundInput
+from spanbench_pipeline.pipeline.staleness import Key, name
+from spanbench_pipeline.storage import disk
+
+_EXPLAINED = {
+    InputError.__name__,
+    UnsoundInput.__name__,
+    OSError.__name__,
+    *(kind.__name__ for kind in OSError.__subclasses__()),
+}
+"""Errors whose message says what to do: wrong input, or a disk that does not do as it is told."""
+
+
+class CheckFailed(Exception):
+    """A check that is an error failed (exit code 1).
+
+    ``results`` is what to print first: a check that blocks nothing leaves results to show.
+    """
+
+    results = ""
+
+
+class StageFailed(Exception):
+    """A stage raised what should not happen (exit code 3); ``traceback`` is where."""
+
+    def __init__(self, message: str, traceback: str) -> None:
+        super().__init__(message)
+        self.traceback = traceback
+
+
+def run(project: Project, names: Sequence[str], dense_engine: str | None = None) -> str:
+    """Brings the named corpora up to date and returns what to print.
+
+    Raises InputError before anything runs where a corpus is unknown, its experiment broken or its
+    source absent; CheckFailed or StageFailed after what could run has run.
+    """
+    names = list(dict.fromkeys(names))
+    graph = graphs.build(project, dense_engine)
+    for corpus in names:
+        find(graph, corpus)
+    graph.warn_of_broken()
+    for corpus in names:
+        open_source(find(graph, corpus), project).files()
+    with open_instance(project) as instance:
+        runner = Runner(project, instance, graph.of(names))
+        result = runner.run()
+        errors = runner.failed_errors()
+    raise_failures(result, project)
+    parts = [_did(result, names, len(runner.stages))]
+    parts += [results.show(project, graph.experiments[corpus]) for corpus in names]
+    notes = [note for corpus in names if (note := baseline.note(project, corpus))]
+    shown = "\n\n".join([*parts, *notes, results.places(project, names)])
+    if errors:
+        failed = CheckFailed(_failed(errors, f"{results.command(project)} gate CORPUS says more"))
+        failed.results = shown
+        raise failed
+    return shown
+
+
+def find(graph: Graph, corpus: str) -> Experiment:
+    """The experiment of a corpus; InputError where its file is broken or there is none."""
+    if corpus in graph.broken:
+        raise graph.broken[corpus]
+    if corpus not in graph.experiments:
+        raise InputError(
+            f"no experiment for corpus {corpus!r}{nearest(corpus, graph.experiments)}; "
+            "spanbench adapt registers an own corpus"
+        )
+    return graph.experiments[corpus]
+
+
+def raise_failures(result: Result, project: Project) -> None:
+    """Raises what a run's failures amount to; the worst kind decides the exit code."""
+    if any(disk.is_full([f.error], f.message, project.home) for f in result.failures):
+        raise InputError(disk.full(project.home))
+    unexpected = [f for f in result.failures if f.error not in _EXPLAINED]
+    held = [key for key in result.held if key not in result.failed_checks]
+    held = [key for key in held if key not in {f.key for f in result.failures}]
+    tail = f"\nheld back because of it: {len(held)} assets" if held else ""
+    if unexpected:
+        text = "\n".join(f"{name(f.key)}: {f.error}: {f.message}" for f in unexpected)
+        raise StageFailed(text + tail, "\n".join(f.traceback for f in unexpected))
+    if result.failures:
+        # Several assets read one source: what is wrong with it is said once.
+        first = {f.message: name(f.key) for f in reversed(result.failures)}
+        lines = [f"{where}: {message}" for message, where in reversed(first.items())]
+        raise InputError("\n".join(lines) + tail)
+    if result.failed_checks:
+        raise CheckFailed(
+            _failed(result.failed_checks, "spanbench ui shows the offending rows", tail)
+        )
+
+
+def _failed(checks: Mapping[Key, Sequence[str]], hint: str, tail: str = "") -> str:
+    lines = [f"check failed: {name(key)}: {', '.join(failed)}" for key, failed in checks.items()]
+    return "\n".join(lines) + f"{tail}\n{hint}"
+
+
+def _did(result: Result, corpora_run: Sequence[str], n_stages: int) -> str:
+    listed = ", ".join(corpora_run)
+    if not result.materialized:
+        return f"nothing to do: all {n_stages} assets of {listed} are up to date"
+    head = f"materialized {len(result.materialized)} of {n_stages} assets of {listed}"
+    encoded = sum(facts.get("texts encoded now", 0) for facts in result.facts.values())
+    return f"{head}; {encoded:,} texts encoded, all others came from the cache\n{_times(result)}"
+
+
+def _times(result: Result) -> str:
+    """One line a stage: assets, rows and seconds."""
+    groups: dict[tuple[str, str], list[tuple[str, ...]]] = defaultdict(list)
+    for key in result.materialized:
+        groups[(key[0], key[1] if len(key) > 1 else "")].append(key)
+    rows = [
+        [
+            "/".join(part for part in group if part),
+            str(len(keys)),
+            f"{sum(result.rows[k] for k in keys):,}",
+            f"{sum(result.seconds[k] for k in keys):.1f}",
+        ]
+        for group, keys in groups.items()
+    ]
+    return terminal.table(["stage", "assets", "rows", "seconds"], rows, right=(1, 2, 3))

@@ -1,0 +1,140 @@
+"""``spanbench sql``: a query over the warehouse's views, printed."""
+
+from __future__ import annotations
+
+import logging
+import re
+import sys
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+
+from spanbench_pipeline.cli import sql_output, terminal
+from spanbench_pipeline.cli.results_table import command
+from spanbench_pipeline.config.project import Project
+from spanbench_pipeline.core.errors import InputError
+from spanbench_pipeline.pipeline import graph as graphs
+from spanbench_pipeline.pipeline.dagster.instance import look_at
+from spanbench_pipeline.pipeline.dagster.runner import Runner
+from spanbench_pipeline.pipeline.graph import Graph
+from spanbench_pipeline.pipeline.stages import views
+from spanbench_pipeline.storage import disk, warehouse
+from spanbench_pipeline.storage import files as writing
+
+log = logging.getLogger("spanbench")
+_AS_TEXT = re.compile(r"\b(BIT|BIGNUM|VARIANT|TIME WITH TIME ZONE)\b")
+"""Types that Arrow has no value for, in a list or a struct as well: DuckDB itself writes them."""
+
+
+def sql(
+    project: Project,
+    query: str,
+    shape: str | None,
+    output: str | None,
+    *,
+    safe: bool = False,
+    allow_files: bool = False,
+) -> None:
+    """Runs ``query`` on views over what exists now and writes the result as ``shape``.
+
+    Without a shape the ending of ``output`` says which, where it names one; else it is a table.
+    Nothing but the files behind the views can be read, unless ``allow_files``. Raises InputError
+    with DuckDB's own message where the query is wrong.
+    """
+    if output is not None:
+        writing.require_file(output, "--output")
+    if shape is None:
+        ending = "" if output is None else Path(output).suffix.lower().removeprefix(".")
+        shape = ending if ending in sql_output.WRITERS else "table"
+    if safe and shape != "csv":
+        raise InputError("sql: --safe-csv goes with --format csv")
+    graph = graphs.build(project)
+    graph.warn_of_broken()
+    _warn_of_stale(project, graph)
+    for said in views.left_out(project, graph.stages):
+        log.warning("left out: %s", said)
+    result = _answer(project, graph, query, shape, allow_files)
+    try:
+        content = (sql_output.safe_csv if safe else sql_output.WRITERS[shape])(result)
+    except (ValueError, TypeError, OverflowError, pa.ArrowException) as error:
+        raise InputError(
+            f"SQL: the answer holds a value that {shape} cannot take ({error}); CAST it to VARCHAR"
+        ) from error
+    if output is not None:
+        writing.write_to(output, content)
+    elif shape == "table":  # for reading: in the terminal's encoding, with escapes where it must
+        sys.stdout.write(content.decode())
+    elif sys.stdout.isatty() and shape != "parquet":
+        sys.stdout.write(terminal.visible(content.decode()))
+    else:
+        sys.stdout.flush()
+        sys.stdout.buffer.write(content)
+        sys.stdout.buffer.flush()
+
+
+def _answer(project: Project, graph: Graph, query: str, shape: str, allow_files: bool) -> pa.Table:
+    import duckdb
+
+    try:
+        files = views.files(project, graph.stages)
+        connection = warehouse.connect(files, allow_files=allow_files)
+        statements = connection.extract_statements(query)
+        if _kinds(statements) != [duckdb.StatementType.SELECT]:
+            raise InputError("SQL: one SELECT and nothing else; the warehouse is only read")
+        return _as_text(connection.sql(query), shape).to_arrow_table()
+    except duckdb.PermissionException as error:
+        hint = "" if allow_files else "; --allow-files lets it read other files of this machine"
+        raise InputError(
+            f"SQL: {str(error).splitlines()[0]}: a query reads the views alone{hint} "
+            "(never the network)"
+        ) from error
+    except duckdb.Error as error:
+        if disk.explain(error, project.home):
+            raise
+        said = str(error)
+        if "INSTALL " in said:  # DuckDB's advice, which cannot be followed here
+            said = f"{said.splitlines()[0]}: no extension is loaded, and the network never reached"
+        raise InputError(f"SQL: {said}") from error
+
+
+def _kinds(statements: list[Any]) -> list[Any]:
+    """Return the type of each statement; None where DuckDB's own list of types lacks it."""
+    kinds = []
+    for statement in statements:
+        try:
+            kinds.append(statement.type)
+        except ValueError:
+            kinds.append(None)
+    return kinds
+
+
+def _as_text(relation: Any, shape: str) -> Any:
+    """The relation with each column that Arrow cannot hold as text; Parquet gets what there is."""
+    if shape == "parquet" or not any(_AS_TEXT.search(str(kind)) for kind in relation.types):
+        return relation
+    columns = [
+        f'CAST(#{i} AS VARCHAR) AS "{name.replace(chr(34), 2 * chr(34))}"'
+        if _AS_TEXT.search(str(kind))
+        else f"#{i}"
+        for i, (name, kind) in enumerate(zip(relation.columns, relation.types, strict=True), 1)
+    ]
+    return relation.project(", ".join(columns))
+
+
+def _warn_of_stale(project: Project, graph: Graph) -> None:
+    """Says on stderr of which corpora figures are out of date, or stand below a failed check."""
+    with look_at(project) as instance:
+        for corpus in graph.experiments:
+            runner = Runner(project, instance, [s for s in graph.stages if s.corpus == corpus])
+            made = runner.records() and (project.parquet / corpus).is_dir()
+            stale = runner.stale() if made else {}
+            if stale:
+                log.warning(
+                    "%s: %d assets are out of date, and what is read of them may be old: "
+                    "%s status %s",
+                    corpus,
+                    len(stale),
+                    command(project),
+                    corpus,
+                )

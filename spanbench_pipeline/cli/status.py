@@ -1,0 +1,82 @@
+"""``spanbench status``: what is stale, and why."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+from typing import Any
+
+from spanbench_pipeline.cli.run import find
+from spanbench_pipeline.config.project import Project
+from spanbench_pipeline.pipeline import graph as graphs
+from spanbench_pipeline.pipeline import staleness
+from spanbench_pipeline.pipeline.dagster.instance import look_at
+from spanbench_pipeline.pipeline.dagster.runner import Runner
+from spanbench_pipeline.pipeline.stage import Stage
+from spanbench_pipeline.pipeline.staleness import name
+
+
+def status(project: Project, names: Sequence[str], shape: str = "table") -> str:
+    """Each corpus's stale assets with their reasons, and what waits for them.
+
+    As text, or as JSON where ``shape`` is ``json``: ``corpora`` and ``broken`` experiments.
+    """
+    graph = graphs.build(project)
+    for corpus in names:
+        find(graph, corpus)
+    with look_at(project) as instance:
+        corpora = [
+            _corpus(corpus, Runner(project, instance, graph.of([corpus])))
+            for corpus in names or list(graph.experiments)
+        ]
+    broken = [{"experiment": stem, "error": str(e)} for stem, e in graph.broken.items()]
+    if shape == "json":
+        return json.dumps({"corpora": corpora, "broken": broken}, indent=2, ensure_ascii=False)
+    left_out = [f"{b['experiment']}: broken experiment: {b['error']}" for b in broken]
+    return "\n".join([*map(_text, corpora), *left_out])
+
+
+def _corpus(corpus: str, runner: Runner) -> dict[str, Any]:
+    """What there is to say of a corpus, as JSON has it."""
+    stale = runner.stale()
+    settled = staleness.settled(runner.nodes, stale)
+    own = [key for key, stage in runner.stages.items() if stage.corpus == corpus]
+    return {
+        "corpus": corpus,
+        "assets": len(runner.nodes),
+        "never_run": all(stale.get(key) == ["never materialized"] for key in own),
+        "stale": [
+            {"asset": name(key), "reasons": [*_missing(runner.stages[key]), *why]}
+            for key, why in stale.items()
+        ],
+        "waiting": [name(k) for k in runner.nodes if k not in stale and k not in settled],
+    }
+
+
+def _missing(stage: Stage) -> list[str]:
+    """What a stage that reads files of the corpus says where they are not there."""
+    content = str(stage.params.get("content", ""))
+    return [content.removeprefix("absent: ")] if content.startswith("absent: ") else []
+
+
+def _text(found: dict[str, Any]) -> str:
+    corpus, total, stale = found["corpus"], found["assets"], found["stale"]
+    if not stale:
+        return f"{corpus}: all {total} assets are up to date"
+    if found["never_run"]:
+        own = [item["reasons"] for item in stale if item["asset"].startswith(f"{corpus}/")]
+        told = [f"  {why}" for reasons in own for why in reasons if why != "never materialized"]
+        first = f"{corpus}: never run ({total} assets); spanbench run {corpus}"
+        return "\n".join([first, *told])
+    width = max(len(item["asset"]) for item in stale)
+    lines = [f"  {item['asset']:<{width}}  {_short(item['reasons'])}" for item in stale]
+    waiting = len(found["waiting"])
+    return "\n".join(
+        [f"{corpus}: {len(stale)} of {total} assets stale, {waiting} more wait for them", *lines]
+    )
+
+
+def _short(why: Sequence[str], most: int = 3) -> str:
+    """The first reasons, and how many more there are."""
+    more = [f"and {len(why) - most} more"] if len(why) > most else []
+    return "; ".join([*why[:most], *more])

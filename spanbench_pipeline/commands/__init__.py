@@ -1,1 +1,0 @@
-"""What each command of ``spanbench`` does; ``cli`` only parses and dispatches."""

@@ -1,0 +1,1 @@
+"""What people write down, as typed objects: experiments, operations, where things lie."""

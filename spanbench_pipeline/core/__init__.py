@@ -1,0 +1,1 @@
+"""Spans, tables, evaluation sets, errors, text: what everything else rests on."""

@@ -1,0 +1,146 @@
+"""TREC runs and relevance judgements (qrels): white space parts the columns, ids are one word.
+
+A run's line is ``query Q0 chunk rank score tag``, a judgement's ``query 0 chunk relevance``. Tools
+order a run by its score alone and break ties each in its own way, so the score that is written
+falls by one from rank to rank: whatever reads the file has our order. Our own scores stand in
+Parquet and in JSON lines.
+"""
+
+from __future__ import annotations
+
+import itertools
+import math
+import re
+from collections import defaultdict
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass
+
+import pyarrow as pa
+
+from spanbench_pipeline.core.errors import InputError
+from spanbench_pipeline.formats import Entry, GivenList, fields
+from spanbench_pipeline.formats.ids import encode
+from spanbench_pipeline.metrics.lists import deduplicate
+from spanbench_pipeline.metrics.relevance import judge
+
+
+def run(rankings: pa.Table, tag: str) -> Iterator[bytes]:
+    """One configuration's rankings, a line a ranked chunk; a chunk's repeats are left out.
+
+    ``tag`` ends every line: what names the run, and says what it is of.
+
+    A query with an empty list has no line: the format has no way to say it.
+    """
+    ranked = deduplicate(rankings).select(["query_id", "chunk_id", "rank"]).to_pylist()
+    deepest = max((row["rank"] for row in ranked), default=0)
+    for row in ranked:
+        query, chunk = encode(row["query_id"]), encode(row["chunk_id"])
+        score = deepest + 1 - row["rank"]
+        yield f"{query} Q0 {chunk} {row['rank']} {score} {encode(tag)}\n".encode()
+
+
+def qrels(queries: pa.Table, gold_spans: pa.Table, chunks: pa.Table) -> Iterator[bytes]:
+    """Every relevant chunk of every query: one that shares a character with its gold.
+
+    A query without any has no line.
+    """
+    for query, chunk in judgements(queries, gold_spans, chunks):
+        yield f"{encode(query)} 0 {encode(chunk)} 1\n".encode()
+
+
+def judgements(
+    queries: pa.Table, gold_spans: pa.Table, chunks: pa.Table
+) -> Iterator[tuple[str, str]]:
+    """(query id, chunk id) of every relevant chunk, sorted by query, then in chunk order."""
+    relevance = judge(queries, gold_spans, chunks)
+    return zip(
+        relevance.query_ids.take(relevance.pair_query).to_pylist(),
+        relevance.chunk_ids.take(relevance.pair_chunk).to_pylist(),
+        strict=True,
+    )
+
+
+COLUMNS = ("query", "Q0", "chunk", "rank", "score", "tag")
+HEADINGS = {"query_id", "qid", "query", "doc_id", "docid", "chunk_id", "rank", "score"}
+"""Words that head a column in tables of rankings, where a run has no header at all."""
+_COLUMN = re.compile(r"[^ \t\f\v]+")
+"""A column as other tools read it: parted by white space of ASCII alone."""
+_LINE_ENDS = re.compile(r"\r\n|\n|\r")
+_NUMBER = re.compile(r"[+-]?([0-9]+\.?[0-9]*|\.[0-9]+)([eE][+-]?[0-9]+)?")
+
+Decode = Callable[[list[str], str], dict[str, str]]
+"""(ids, what they are) -> the known id that each stands for"""
+
+
+@dataclass(frozen=True)
+class Run:
+    """The lines of a run: query id -> rank and entry of each, ids as they stand; and the tag."""
+
+    where: str
+    of_query: Mapping[str, list[tuple[int, Entry]]]
+    tag: str | None
+
+
+def read_run(text: str, where: str) -> Run:
+    """The lines of a run, which may stand in any order.
+
+    Raises InputError naming file and line for a line without six columns, a rank that is no whole
+    number, a score that is no number, and a second tag: two runs have two rankings a query.
+    """
+    of_query: dict[str, list[tuple[int, Entry]]] = defaultdict(list)
+    first: tuple[str, int] | None = None
+    for number, line in enumerate(_LINE_ENDS.split(text), 1):
+        columns = _COLUMN.findall(line)
+        if not columns:
+            continue
+        query, rank, entry, tag = _line(columns, f"{where} line {number}", number)
+        first = first or (tag, number)
+        if tag != first[0]:
+            raise InputError(
+                f"{where} line {number}: tag {tag[:60]!r}, but line {first[1]} has "
+                f"{first[0][:60]!r}: two runs in one file; score each alone"
+            )
+        of_query[query].append((rank, entry))
+    return Run(where, of_query, first and first[0])
+
+
+def lists(run: Run, decode: Decode) -> list[GivenList]:
+    """The lists of a run, each by rank; InputError for a rank given twice."""
+    queries = decode(list(run.of_query), "query")
+    pieces = [str(entry.chunk_id) for entries in run.of_query.values() for _, entry in entries]
+    chunks = decode(pieces, "chunk") if pieces else {}
+    found = []
+    for query, given in run.of_query.items():
+        ranked = sorted(given, key=lambda item: item[0])
+        _check_ranks(ranked, query, run.where)
+        entries = (Entry(e.at, chunk_id=chunks[str(e.chunk_id)], score=e.score) for _, e in ranked)
+        found.append(GivenList(queries[query], tuple(entries), run.where, "line"))
+    return found
+
+
+def _line(columns: list[str], where: str, number: int) -> tuple[str, int, Entry, str]:
+    if len(columns) != len(COLUMNS):
+        raise InputError(
+            f"{where}: {len(columns)} columns, not the six of a TREC run ({' '.join(COLUMNS)}); an "
+            "id that holds white space must be percent-encoded"
+        )
+    query, _, chunk, rank, score, tag = columns
+    entry = Entry(number, chunk_id=chunk, score=_score(score, where))
+    return query, fields.whole_text(rank, "rank", where), entry, tag
+
+
+def _score(text: str, where: str) -> float:
+    # float() alone takes "1_0" and digits of other scripts, which no other tool reads so.
+    score = float(text) if _NUMBER.fullmatch(text) else math.nan
+    if not math.isfinite(score):
+        raise InputError(f"{where}: score {text[:60]!r} is no number that could order anything")
+    return score
+
+
+def _check_ranks(ranked: list[tuple[int, Entry]], query: str, where: str) -> None:
+    for (rank, one), (other, two) in itertools.pairwise(ranked):
+        if rank == other:
+            raise InputError(
+                f"{where}: query {query}: rank {rank} is given twice, in lines {one.at} and "
+                f"{two.at}; number the ranks of each query, from 1"
+            )

@@ -1,0 +1,223 @@
+"""Why a query failed: one label each, the first that holds, with evidence.
+
+A query fails when complete_grounding@5 is 0. A label attributes a failure to the lever that most
+plainly would have helped; it does not prove that it would.
+
+Two of the labels ask what stands below the top 5. Lists that were cut at 5 do not say: there a
+chunk that is not listed is below the cut or nowhere, and the label says just that.
+"""
+
+from __future__ import annotations
+
+import json
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+
+from spanbench_pipeline.core import tables
+from spanbench_pipeline.metrics import TOP
+from spanbench_pipeline.metrics.chunk_metrics import is_reached
+from spanbench_pipeline.metrics.depths import require_reached
+from spanbench_pipeline.metrics.lists import Lists, covered_chars, read_lists
+from spanbench_pipeline.metrics.relevance import Bools, Ints, Relevance, judge, positions
+
+LABELS: dict[str, str | None] = {
+    "ceiling-bound": None,
+    "chunk-severance": "chunking",
+    "retrieval-miss": "hybrid retrieval",
+    "rank-miss": "reranking",
+    "partial-grounding": "metadata filtering",
+}
+"""Each label, in the order in which they are tried, and the lever it points at (None: nothing)."""
+
+DEPTH_BOUND = "depth-bound"
+"""Stands for retrieval-miss or rank-miss where a list was cut at 5 and cannot tell which."""
+
+_TOLD = list(LABELS).index("retrieval-miss")
+EVERY_LABEL = dict(
+    [*list(LABELS.items())[:_TOLD], (DEPTH_BOUND, None), *list(LABELS.items())[_TOLD:]]
+)
+"""``LABELS`` with ``DEPTH_BOUND`` at its place in the order: all that a row may have."""
+
+OPENING = 120
+"""Characters of a failed span that the evidence quotes."""
+
+
+def failure_labels(
+    rankings: pa.Table,
+    gold_spans: pa.Table,
+    chunks: pa.Table,
+    queries: pa.Table,
+    *,
+    corpus: str,
+    config: str,
+    depth: int | None = None,
+) -> pa.Table:
+    """The table ``failure_labels`` of one configuration: a row a failing query.
+
+    "In the ranking" means in the list as it is; ``depth`` is where lists were cut (None: nowhere).
+    Where that is 5, a list of 5 or more entries does not say what stands below, unless it goes on
+    with other places there: a chunk that is not in it then gives ``DEPTH_BOUND``. A shorter one
+    ended by itself. Each list is judged for itself. Takes and refuses what
+    ``retrieval.query_metrics`` does; NotMeasured where ``depth`` is below 5. ``evidence`` is a JSON
+    object:
+
+    - ``failed_spans``: spans under half, with offsets, characters covered and opening characters;
+    - ``severed_spans``: those in more than one chunk, with the pieces' ids, offsets and ranks;
+    - ``missing_chunks``: ids of chunks that touch a failed span and are not in the ranking;
+    - ``ranks_below_5``: chunks that touch a failed span and are in the ranking below the top 5;
+    - ``relevant_chunks``: all relevant chunks of the query, with ranks;
+    - ``cut_at``, of ``DEPTH_BOUND`` alone: where the list was cut.
+
+    A rank is null where the chunk is not in the ranking.
+    """
+    require_reached(TOP, depth)
+    # Evidence lists spans and pieces in stored order, whatever order came in.
+    gold_spans = gold_spans.sort_by([("query_id", "ascending"), ("span_no", "ascending")])
+    chunks = chunks.sort_by([("doc_id", "ascending"), ("chunk_no", "ascending")])
+    relevance = judge(queries, gold_spans, chunks)
+    case = _case(rankings, relevance, depth)
+    label_of = _labels(case)
+    rows = [
+        {
+            "corpus": corpus,
+            "config": config,
+            "query_id": relevance.query_ids[query].as_py(),
+            "label": label_of[query],
+            "lever": EVERY_LABEL[label_of[query]],
+            "evidence": json.dumps(
+                _evidence(query, failed, case, gold_spans)
+                | ({"cut_at": depth} if label_of[query] == DEPTH_BOUND else {}),
+                sort_keys=True,
+                ensure_ascii=False,
+            ),
+        }
+        for query, failed in _failed_spans(case).items()
+    ]
+    return tables.from_rows("failure_labels", rows)
+
+
+@dataclass(frozen=True)
+class _Case:
+    """What labels are derived from; rank 0 stands for "not in the ranking"."""
+
+    relevance: Relevance
+    covered: Ints
+    """Characters of each gold span in the top 5, shape (m,)."""
+    failed: Bools
+    """Whether that is under half of it, shape (m,)."""
+    touch_rank: Ints
+    """The rank of the chunk in each meeting of gold span and chunk, shape (t,)."""
+    pair_rank: Ints
+    """The rank of each relevant chunk, shape (p,)."""
+    ends_at_top: Bools
+    """Whether each query's list was cut at the top 5, so that nothing below is known: (q,)."""
+
+
+def _case(rankings: pa.Table, relevance: Relevance, depth: int | None) -> _Case:
+    lists: Lists = read_lists(rankings, relevance)
+    covered = covered_chars(lists, relevance, TOP)
+    touch_query = relevance.gold_query[relevance.touch_gold]
+    return _Case(
+        relevance=relevance,
+        covered=covered,
+        failed=~is_reached(covered, relevance),
+        touch_rank=lists.rank_of(touch_query, relevance.touch_chunk, relevance),
+        pair_rank=lists.rank_of(relevance.pair_query, relevance.pair_chunk, relevance),
+        ends_at_top=_ends_at(TOP, rankings, lists, relevance) & (depth == TOP),
+    )
+
+
+def _ends_at(n: int, rankings: pa.Table, lists: Lists, relevance: Relevance) -> Bools:
+    """Whether each list has ``n`` entries or more, repeats included, and no place below: (q,)."""
+    query = positions(rankings["query_id"], relevance.query_ids, "ranking", "query")
+    below = relevance.per_query(lists.query[lists.rank > n])
+    ends: Bools = (relevance.per_query(query) >= n) & (below == 0)
+    return ends
+
+
+def _labels(case: _Case) -> list[str]:
+    """The first label that holds, for each query, failing or not: length q."""
+    relevance, rank = case.relevance, case.touch_rank
+    touch_query = relevance.gold_query[relevance.touch_gold]
+    of_failed = case.failed[relevance.touch_gold]
+    severed = case.failed & (relevance.touch_counts > 1)
+    relevant = relevance.relevant_counts
+    in_top = relevance.pair_query[(case.pair_rank > 0) & (case.pair_rank <= TOP)]
+    unlisted = relevance.per_query(touch_query[of_failed & (rank == 0)]) > 0
+    holds = [
+        (relevant > 0) & (relevant < TOP) & (relevance.per_query(in_top) == relevant),
+        relevance.per_query(relevance.gold_query[severed]) > 0,
+        unlisted & case.ends_at_top,
+        unlisted,
+        relevance.per_query(touch_query[of_failed & (rank > TOP)]) > 0,
+    ]
+    names = list(EVERY_LABEL)
+    return [names[i] for i in np.select(holds, range(len(holds)), len(holds)).tolist()]
+
+
+def _failed_spans(case: _Case) -> dict[int, list[int]]:
+    """The failed gold spans of each failing query; queries ascend, as those of the spans do."""
+    failed = np.flatnonzero(case.failed)
+    queries, first = np.unique(case.relevance.gold_query[failed], return_index=True)
+    return {
+        query: spans.tolist()
+        for query, spans in zip(queries.tolist(), np.split(failed, first[1:]), strict=False)
+    }
+
+
+def _evidence(query: int, failed: list[int], case: _Case, gold_spans: pa.Table) -> dict[str, Any]:
+    relevance = case.relevance
+    touches = {gold: _pieces_of(gold, case) for gold in failed}
+    touching = {piece["chunk_id"]: piece for pieces in touches.values() for piece in pieces}
+    missing = [piece for piece in touching.values() if piece["rank"] is None]
+    below = [piece for piece in touching.values() if (piece["rank"] or 0) > TOP]
+    relevant = slice(*np.searchsorted(relevance.pair_query, [query, query + 1]).tolist())
+    return {
+        "failed_spans": [_span(gold, case, gold_spans) for gold in failed],
+        "severed_spans": [
+            _span(gold, case, gold_spans) | {"pieces": pieces}
+            for gold, pieces in touches.items()
+            if len(pieces) > 1
+        ],
+        "missing_chunks": missing,
+        "ranks_below_5": sorted(below, key=lambda piece: piece["rank"]),
+        "relevant_chunks": _pieces(
+            relevance.pair_chunk[relevant], case.pair_rank[relevant], relevance
+        ),
+    }
+
+
+def _pieces_of(gold: int, case: _Case) -> list[dict[str, Any]]:
+    """The chunks that meet a gold span, in chunk order."""
+    relevance = case.relevance
+    of_gold = slice(*np.searchsorted(relevance.touch_gold, [gold, gold + 1]).tolist())
+    return _pieces(relevance.touch_chunk[of_gold], case.touch_rank[of_gold], relevance)
+
+
+def _pieces(chunk: Ints, rank: Ints, relevance: Relevance) -> list[dict[str, Any]]:
+    return [
+        {
+            "chunk_id": relevance.chunk_ids[j].as_py(),
+            "start": int(relevance.chunks.start[j]),
+            "end": int(relevance.chunks.end[j]),
+            "rank": r or None,
+        }
+        for j, r in zip(chunk.tolist(), rank.tolist(), strict=True)
+    ]
+
+
+def _span(gold: int, case: _Case, gold_spans: pa.Table) -> dict[str, Any]:
+    row = gold_spans.slice(gold, 1).to_pylist()[0]
+    covered = int(case.covered[gold])
+    return {
+        "span_no": row["span_no"],
+        "doc_id": row["doc_id"],
+        "start": row["start_char"],
+        "end": row["end_char"],
+        "covered_chars": covered,
+        "covered_share": covered / (row["end_char"] - row["start_char"]),
+        "opening": row["text"][:OPENING],
+    }

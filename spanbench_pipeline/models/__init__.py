@@ -1,0 +1,1 @@
+"""Encoders and rerankers: their files, their identity, running them."""

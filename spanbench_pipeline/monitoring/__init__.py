@@ -1,0 +1,1 @@
+"""Alerts: what went wrong, sent once a fault."""

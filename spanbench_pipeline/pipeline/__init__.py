@@ -1,0 +1,1 @@
+"""What is made from what: stages, what is stale, and how Dagster runs it."""

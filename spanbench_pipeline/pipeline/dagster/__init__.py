@@ -1,0 +1,1 @@
+"""Stages as Dagster assets, checks, jobs, schedules and sensors; runs of them."""

@@ -1,0 +1,297 @@
+"""Stages as Dagster assets and checks. Nothing here knows what a stage computes.
+
+No postponed annotations here: Dagster looks at the type of ``context`` itself.
+"""
+
+import logging
+import time
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import AbstractContextManager, nullcontext
+from dataclasses import dataclass
+from functools import cache
+from typing import Any
+
+import dagster as dg
+import pyarrow as pa
+
+from spanbench_pipeline.config.project import Project
+from spanbench_pipeline.core import keys, tables
+from spanbench_pipeline.core.errors import InputError, NotMeasured
+from spanbench_pipeline.pipeline.code_version import Parts
+from spanbench_pipeline.pipeline.dagster import failed_attempts, run_lock
+from spanbench_pipeline.pipeline.dagster.instance import MADE_BY, recorded
+from spanbench_pipeline.pipeline.stage import Check, Outcome, Reader, Recorded, Rows, Stage
+from spanbench_pipeline.pipeline.staleness import Key, Node, name
+from spanbench_pipeline.pipeline.ui import descriptions, pictures, previews
+from spanbench_pipeline.reports.render.markdown import escape
+from spanbench_pipeline.storage import warehouse
+
+log = logging.getLogger("spanbench")
+SHOWN_ROWS = 5
+OFFENDING_CHARS = 400
+"""More of an offending row's cell is shown: it names what to look at."""
+
+
+@dataclass(frozen=True)
+class Shown:
+    """What the web UI shows of a stage that others decide: its group, why it is not measured."""
+
+    group: str
+    absent: str | None
+
+
+@dataclass(frozen=True)
+class Produced:
+    """A stage computed and stored."""
+
+    outcome: Outcome
+    written: warehouse.Written
+    seconds: float
+
+    @property
+    def data_version(self) -> str:
+        """What users of the table compare."""
+        chosen = self.outcome.data_version if self.written.state == warehouse.MEASURED else None
+        return chosen or self.written.sha256
+
+
+def produce(
+    stage: Stage,
+    project: Project,
+    kinds: Mapping[Key, str],
+    options: Mapping[str, str] | None = None,
+    run_id: str = "",
+    recorded: Mapping[Key, Recorded] | None = None,
+) -> Produced:
+    """Computes a stage and stores its table. ``kinds`` gives each asset's declared table.
+
+    Raises UnsoundInput, and stores nothing, where an input that it reads is not what ``recorded``
+    says of it.
+    """
+    began = time.perf_counter()
+    reader = Reader(project, stage, kinds, options, run_id, recorded)
+    state = None if stage.partial else reader.not_measured()
+    outcome = Outcome(tables.empty(stage.table))
+    if state is None:
+        try:
+            outcome, state = stage.compute(reader), warehouse.MEASURED
+        except NotMeasured as why:
+            state = f"not measured: {why}"
+    try:
+        written = warehouse.write(stage.path(project), stage.table, outcome.table, state)
+    except OSError as error:
+        raise InputError(f"{stage.path(project)}: cannot be written: {error.strerror}") from error
+    seconds = time.perf_counter() - began
+    for warning in outcome.warnings:
+        log.warning("%s: %s", name(stage.key), warning)
+    facts = ", ".join(f"{v} {k}" for k, v in outcome.facts.items())
+    result = f"{outcome.table.num_rows:,} rows" if state == warehouse.MEASURED else state
+    log.info("%s  %s  %.1f s%s", name(stage.key), result, seconds, f"  ({facts})" if facts else "")
+    return Produced(outcome, written, seconds)
+
+
+def definitions(
+    stages: Sequence[Stage],
+    project: Project,
+    made_by: Mapping[Key, Parts] | None = None,
+    groups: Mapping[tuple[str, str], str] | None = None,
+) -> list[dg.AssetsDefinition | dg.AssetChecksDefinition]:
+    """Every stage as an asset, and its checks as one step behind it.
+
+    ``made_by`` says what each is made by, where that is known already; ``groups`` is what
+    ``group_names`` gives for all that are shown together, where these are not all.
+    """
+    kinds = {stage.key: stage.table for stage in stages}
+    assets: list[dg.AssetsDefinition | dg.AssetChecksDefinition] = []
+    absent = descriptions.absences(stages)
+    blocking = {s.key: tuple(c.name for c in s.all_checks if c.blocking) for s in stages}
+    groups = groups or group_names(stages)
+    for stage in stages:
+        judged = {dep: blocking[dep] for dep in stage.deps if dep in blocking}
+        # Of the code as loaded now: a web UI that runs on would else note what it does not run.
+        parts = made_by[stage.key] if made_by else stage.made_by()
+        node = stage.node(parts)
+        shown = Shown(groups[stage.corpus, stage.step], absent.get(stage.key))
+        assets.append(_asset(stage, project, kinds, shown, judged, node, parts))
+        assets.append(_checks(stage, project, kinds, node))
+    return assets
+
+
+def group_names(stages: Sequence[Stage]) -> dict[tuple[str, str], keys.Key]:
+    """The group of each corpus's steps: no two corpora share one, whatever they are called."""
+    return keys.told_apart({(s.corpus, s.step): s.group for s in stages})
+
+
+def resources(stages: Sequence[Stage], project: Project) -> dict[str, dg.ResourceDefinition]:
+    """What the assets and checks of ``stages`` require."""
+    return {
+        run_lock.RESOURCE: run_lock.resource(project, {s.corpus for s in stages if not s.shared})
+    }
+
+
+def _asset(
+    stage: Stage,
+    project: Project,
+    kinds: Mapping[Key, str],
+    shown: Shown,
+    judged: Mapping[Key, Sequence[str]],
+    node: Node,
+    made_by: Parts,
+) -> dg.AssetsDefinition:
+    """A stage as an asset. ``judged`` names the blocking checks of each input."""
+
+    @dg.asset(
+        key=list(stage.key),
+        deps=[dg.AssetKey(list(dep)) for dep in stage.deps],
+        code_version=node.code_version,
+        group_name=shown.group,
+        tags={key: keys.tag(v) for key, v in {**stage.tags, "table": stage.table}.items()},
+        kinds=set(stage.kinds),
+        owners=list(stage.owners),
+        description=descriptions.describe(stage, shown.absent),
+        metadata={"dagster/column_schema": _column_schema(stage.table)},
+        config_schema={name: _field(stage, name) for name in stage.options} or None,
+        required_resource_keys={run_lock.RESOURCE},
+    )
+    def computed(context: dg.AssetExecutionContext) -> Iterator[dg.MaterializeResult[Any]]:
+        options = context.op_execution_context.op_config if stage.options else None
+        # Dagster records what is yielded before it asks for more: only then does the turn end.
+        with _alone(stage, project, context), failed_attempts.noted(context, node):
+            known = {} if stage.shared else recorded(context.instance, judged)
+            produced = produce(stage, project, kinds, options, context.run.run_id, known)
+            yield dg.MaterializeResult(
+                metadata={
+                    **_shown(stage, project, produced),
+                    MADE_BY: dg.MetadataValue.json(made_by),
+                },
+                data_version=dg.DataVersion(produced.data_version),
+            )
+
+    return computed
+
+
+def _field(stage: Stage, name: str) -> dg.Field:
+    """A choice as the launchpad offers and checks it."""
+    option = stage.options[name]
+    # Dagster knows a set of choices by its name, which must be one in the whole deployment.
+    choices = dg.Enum("__".join((*stage.key, name)), [dg.EnumValue(c) for c in option.choices])
+    return dg.Field(choices, default_value=option.default, description=option.description)
+
+
+def _checks(
+    stage: Stage, project: Project, kinds: Mapping[Key, str], node: Node
+) -> dg.AssetChecksDefinition:
+    key = dg.AssetKey(list(stage.key))
+
+    @dg.multi_asset_check(
+        name="__".join(stage.key) + "__checks",
+        specs=[
+            dg.AssetCheckSpec(c.name, asset=key, description=c.description, blocking=c.blocking)
+            for c in stage.all_checks
+        ],
+        required_resource_keys={run_lock.RESOURCE},
+        can_subset=True,
+    )
+    def checked(context: dg.AssetCheckExecutionContext) -> Iterator[dg.AssetCheckResult]:
+        chosen = context.op_execution_context.selected_asset_check_keys
+        with _alone(stage, project, context), failed_attempts.noted(context, node):
+            reader = Reader(project, stage, kinds)
+            for check in stage.all_checks:
+                if dg.AssetCheckKey(key, check.name) in chosen:
+                    yield _evaluated(check, reader)
+
+    return checked
+
+
+def _alone(stage: Stage, project: Project, context: Any) -> AbstractContextManager[None]:
+    """The turn at an asset that all corpora share; any other has its run's."""
+    return run_lock.alone(project, name(stage.key), context.log) if stage.shared else nullcontext()
+
+
+def _found(check: Check, reader: Reader) -> tuple[Rows, bool]:
+    """The rows that break an invariant, and whether there was anything to look at.
+
+    A table that cannot be read breaks every invariant: what was not looked at has not passed.
+    """
+    try:
+        if reader.stored(reader.stage.key).state != warehouse.MEASURED:
+            return [], False
+        return check.find(reader), True
+    except (InputError, ValueError) as error:
+        return [{"cannot be checked": str(error)}], True
+
+
+def _evaluated(check: Check, reader: Reader) -> dg.AssetCheckResult:
+    rows, measured = _found(check, reader)
+    said = "Holds." if measured else "Nothing to check: not measured."
+    metadata: dict[str, Any] = {"offending_rows": len(rows)}
+    if rows:
+        # The page of a check renders its description in place, and metadata behind a link.
+        shown = [_told_apart(row, reader.stage) for row in rows[:SHOWN_ROWS]]
+        said = f"{descriptions.failed(check, len(rows))}\n\n{previews.rows(shown)}"
+        metadata["first"] = dg.MetadataValue.md(previews.rows(shown, OFFENDING_CHARS))
+    return dg.AssetCheckResult(
+        asset_key=dg.AssetKey(list(reader.stage.key)),
+        check_name=check.name,
+        passed=not rows,
+        severity=dg.AssetCheckSeverity.ERROR
+        if check.blocking or check.severe
+        else dg.AssetCheckSeverity.WARN,
+        description=said,
+        metadata=metadata if measured else {"state": "not measured, no rows"},
+    )
+
+
+def _told_apart(row: Mapping[str, Any], stage: Stage) -> dict[str, Any]:
+    """A row without what is the same for the whole asset: its corpus, chunker, configuration."""
+    same = {column for column, value in stage.owns.items() if row.get(column) == value}
+    return {column: value for column, value in row.items() if column not in same}
+
+
+@cache
+def _column_schema(table: str) -> dg.TableSchema:
+    return dg.TableSchema(
+        columns=[
+            dg.TableColumn(
+                c.name,
+                str(c.type),
+                description=c.description,
+                constraints=dg.TableColumnConstraints(nullable=c.nullable),
+            )
+            for c in tables.TABLES[table].columns
+        ]
+    )
+
+
+def _shown(stage: Stage, project: Project, produced: Produced) -> dict[str, Any]:
+    """What a materialization says of itself in the web UI, what a person asks first on top."""
+    outcome, written = produced.outcome, produced.written
+    measured = written.state == warehouse.MEASURED
+    looks = dict(_looks(stage, project, outcome.table)) if measured else {}
+    shown = {title: dg.MetadataValue.md(text) for title, text in {**outcome.pages, **looks}.items()}
+    noted: dict[str, Any] = {}
+    if outcome.warnings:
+        noted["warnings"] = list(outcome.warnings)
+    if outcome.facts:
+        noted["facts"] = dg.MetadataValue.json(dict(outcome.facts))
+    return {
+        "state": written.state if measured else dg.MetadataValue.md(f"**{escape(written.state)}**"),
+        **shown,
+        **noted,
+        "dagster/row_count": outcome.table.num_rows,
+        "seconds": round(produced.seconds, 3),
+        "file": "parquet/" + warehouse.relative_path(stage.key),
+        "sha256": written.sha256,
+    }
+
+
+def _looks(stage: Stage, project: Project, table: pa.Table) -> Iterator[tuple[str, str]]:
+    """Pictures of what the warehouse shows of it, and its own first rows, as Markdown."""
+    try:
+        whole = pictures.read_all(stage.view_files(project)) if stage.shown else table
+        yield from pictures.drawn(stage.table, pictures.Seen(whole, stage.baseline)).items()
+    except InputError as error:
+        yield "pictures", escape(str(error))
+    yield "preview", previews.preview(stage.table, table)
+    if rows := previews.first_rows(stage.table, table):
+        yield "first rows", rows

@@ -1,0 +1,167 @@
+"""The standing sentences of the reports: what metrics, statistics and labels mean; the limits."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from spanbench_pipeline.reports.render.blocks import Inline, Items, Strong
+
+METRICS: dict[str, str] = {
+    "precision@5": "how much of what is shown is relevant: relevant chunks in the top 5, divided "
+    "by 5.",
+    "recall@10": "how much of what is relevant is shown: relevant chunks in the top 10, divided by "
+    "all relevant chunks of the corpus. Undefined, and left out, where there is none.",
+    "mrr": "how early the first relevant chunk comes: 1 divided by its rank, 0 if it is not in the "
+    "list.",
+    "span_coverage@5": "how much of the answer is shown: characters of the gold spans inside the "
+    "top 5, divided by all of them.",
+    "span_recall@5": "how many of the answer's places are shown: share of the query's gold spans "
+    "with at least half of their characters inside the top 5.",
+    "complete_grounding@5": "whether the whole answer is shown: 1 if every gold span of the query "
+    "has at least half of its characters inside the top 5, else 0. A query fails when it is 0.",
+    "ndcg@10": "how early all relevant chunks come: the sum of 1 / log2(rank + 1) over those in "
+    "the top 10, divided by that of the best possible order. Undefined, and left out, where there "
+    "is none.",
+}
+"""Each metric in the order of the tables, in a line; each is the mean over the queries."""
+
+CHARACTER_METRICS: dict[str, str] = {
+    "chars_retrieved": "how much there is to read: distinct characters in the first k chunks. A "
+    "recall says nothing without it.",
+    "char_precision_union": "how much of what is to be read is gold: distinct gold characters in "
+    "the first k chunks, divided by all distinct characters there, those of wrong documents "
+    "included.",
+    "char_recall_union": "how much of the gold is there: the same, divided by the query's gold "
+    "characters.",
+    "char_precision_paper": "LegalBench-RAG's precision: characters shared by each chunk and each "
+    "gold span, summed over the pairs, divided by the sum of the chunks' lengths.",
+    "char_recall_paper": "LegalBench-RAG's recall: the same sum, divided by the sum of the gold "
+    "spans' lengths. Above 1 where overlapping chunks bring a character more than once.",
+}
+"""Each metric that counts characters, at k chunks, in a line; means over the queries."""
+
+
+ANY_DEPTH: dict[str, str] = {
+    "routing_recall": "whether the right documents are searched at all: share of the query's gold "
+    "documents among the documents that routing keeps, as many as the number behind the @.",
+}
+"""Metrics whose depth a configuration chooses, by their bare name."""
+
+
+def meaning(name: str) -> str:
+    """What ``metric@k`` says, in a line; "" where there is no line for it."""
+    return METRICS.get(name) or ANY_DEPTH.get(name.partition("@")[0], "")
+
+
+@dataclass(frozen=True)
+class Stat:
+    """How a statistic is titled, formatted and explained."""
+
+    title: str
+    format: str
+    meaning: str
+
+
+CHUNK_STATS: dict[str, Stat] = {
+    "n_chunks": Stat("chunks", "count", "number of chunks."),
+    "median_chars": Stat("median characters", "count", "upper median of the chunks' lengths."),
+    "spans_in_one_chunk": Stat(
+        "spans in one chunk", "share", "gold spans that exactly one chunk touches."
+    ),
+    "spans_contained": Stat(
+        "spans contained",
+        "share",
+        "gold spans that lie whole inside at least one chunk: the fair figure where chunks "
+        "overlap.",
+    ),
+    "relevant_per_query": Stat(
+        "relevant per query", "number", "mean number of relevant chunks of a query."
+    ),
+    "precision_ceiling": Stat(
+        "ceiling on precision@5",
+        "number",
+        "the highest precision@5 that any ranking of these chunks can reach: the mean of "
+        "min(relevant, 5), divided by 5.",
+    ),
+    "truncated_share": Stat(
+        "truncated",
+        "share",
+        "chunks with more word pieces than the encoder reads: their end is not in the vector.",
+    ),
+    "documents_without_header": Stat(
+        "documents without header",
+        "count",
+        "documents in which the chunker finds no header to split at.",
+    ),
+}
+
+LABELS: dict[str, str] = {
+    "ceiling-bound": "The query has fewer than 5 relevant chunks and all of them are in the top 5. "
+    "Nothing was missed that a ranking could bring: an artifact of the metric, not a fault.",
+    "chunk-severance": "A missed span is spread over more than one chunk. (Where chunks overlap, "
+    "one of them may still hold all of it.)",
+    "depth-bound": "A chunk with part of a missed span is not in the top 5, and the ranking was "
+    "cut there: whether it stands below or nowhere is not known. A depth above 5 tells.",
+    "retrieval-miss": "A chunk with part of a missed span is nowhere in the ranking.",
+    "rank-miss": "The chunks were found, but stand below the top 5.",
+    "partial-grounding": "Every chunk of the missed spans is in the top 5, and still less than "
+    "half of a span is there: the chunker left the rest of it out.",
+}
+"""What each label says of a query, in the order in which the labels are tried."""
+
+FORENSIC_LABELS: dict[str, str] = {
+    "DRM": "Document retrieval miss: none of the first k chunks is in a document that holds gold.",
+    "ICR": "Incorrect region: a gold document was reached, but none of its gold; or some gold was, "
+    "and still no gold span is covered.",
+    "CBF": "Chunk boundary failure: a gold span that no single chunk holds is not covered, though "
+    "a piece of it was retrieved.",
+    "SGP": "Span gap: of several gold spans at least one is covered and at least one is not.",
+    "OVR": "Over-retrieval: every gold span is covered, by chunks with at least 3 times as many "
+    "characters as the gold.",
+    "OK": "Every gold span is covered.",
+}
+"""What each forensic label says of a query at k chunks; covered: at least half of a span."""
+
+STATES: dict[str, str] = {
+    "covered": "At least half of the span's characters are in the first k chunks.",
+    "partial": "Some are, but less than half.",
+    "missed": "None is.",
+}
+"""What each state says of a gold span at k chunks."""
+
+_LIMITS: tuple[tuple[str, str], ...] = (
+    (
+        "Precision and recall are not comparable across chunkers.",
+        "They count chunks, and each chunker makes other chunks. The span metrics count characters "
+        "and are comparable.",
+    ),
+    (
+        "Retrieval only.",
+        "Whether an answer written from the retrieved text would be right is not measured.",
+    ),
+    (
+        "The 50 % threshold.",
+        "A gold span counts as found when at least half of its characters are in the top 5. This "
+        "is a convention, the same for every configuration and corpus, and never tuned.",
+    ),
+    (
+        "A label attributes, it does not prove.",
+        "It names the first cause that holds. Only a measured change shows what a lever does.",
+    ),
+)
+
+
+def limits(n_documents: int, n_queries: int, n_spans: int) -> Items:
+    """What every report says about how far its figures go."""
+    size: tuple[Inline, ...] = (
+        Strong("Sample size."),
+        f" {n_queries:,} queries with {n_spans:,} gold spans in {n_documents:,} documents. With "
+        "few queries a small difference between configurations can be chance; no significance is "
+        "claimed.",
+    )
+    return Items((*((Strong(name), f" {text}") for name, text in _LIMITS), size))
+
+
+def metric_lines(names: list[str]) -> Items:
+    """A line of explanation for each metric that has one."""
+    return Items(tuple((Strong(n), f": {meaning(n)}") for n in names if meaning(n)))

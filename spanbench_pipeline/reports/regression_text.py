@@ -1,0 +1,97 @@
+"""The rows of ``regression`` that a person must hear of, in words."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from typing import Any
+
+import pyarrow as pa
+
+from spanbench_pipeline.analysis.regression import (
+    ACROSS,
+    COMPARABLE,
+    MISSING,
+    NOT_COMPARABLE,
+    REGRESSION,
+)
+
+Rows = list[dict[str, Any]]
+SHOWN = 20
+"""Queries named in one row; the table names all."""
+
+
+def regressions(regression: pa.Table) -> Rows:
+    """Each metric that regressed, the deepest fall first, with the queries behind it."""
+    rows = [row for row in regression.to_pylist() if row["verdict"] == REGRESSION]
+    rows.sort(key=lambda row: (row["difference"], row["config"], row["metric"]))
+    return [
+        {
+            "config": row["config"],
+            "metric": metric_name(row),
+            "n": row["n"],
+            "accepted": round(row["accepted"], 4),
+            "current": round(row["current"], 4),
+            "difference": round(row["difference"], 4),
+            "interval": f"[{row['low']:.4f}, {row['high']:.4f}]",
+            "p": float(f"{row['p']:.2g}"),
+            "broken": named(row["broken_queries"]),
+            "fixed": named(row["fixed_queries"]),
+        }
+        for row in rows
+    ]
+
+
+def changes(regression: pa.Table) -> Rows:
+    """Each configuration with a changed value: which queries, and in which metrics."""
+    queries: dict[str, set[str]] = defaultdict(set)
+    metrics: dict[str, list[str]] = defaultdict(list)
+    for row in regression.to_pylist():
+        if row["n_changed"]:
+            queries[row["config"]].update(row["changed_queries"])
+            metrics[row["config"]].append(metric_name(row))
+    return [
+        {
+            "config": config,
+            "queries": named(sorted(queries[config])),
+            "metrics": ", ".join(metrics[config]),
+        }
+        for config in sorted(queries)
+    ]
+
+
+def not_compared(regression: pa.Table) -> Rows:
+    """Accepted values that nothing was held against: one row a configuration and reason."""
+    metrics: dict[tuple[str, str, str], list[str]] = defaultdict(list)
+    for row in regression.to_pylist():
+        if row["verdict"] in (NOT_COMPARABLE, MISSING):
+            metrics[row["config"], row["verdict"], row["comparable"]].append(metric_name(row))
+    return [
+        {"config": config, "verdict": verdict, "metrics": ", ".join(names), "why": why}
+        for (config, verdict, why), names in sorted(metrics.items())
+    ]
+
+
+def across(regression: pa.Table) -> Rows:
+    """Values that were compared although something else differs: a row a configuration."""
+    metrics: dict[tuple[str, str], list[str]] = defaultdict(list)
+    for row in regression.to_pylist():
+        if row["comparable"].startswith(COMPARABLE + ACROSS):
+            metrics[row["config"], row["comparable"]].append(metric_name(row))
+    return [
+        {"config": config, "metrics": named(names), "why": why}
+        for (config, why), names in sorted(metrics.items())
+    ]
+
+
+def metric_name(row: dict[str, Any]) -> str:
+    """``recall@10``; a metric without a depth has its bare name."""
+    metric: str = row["metric"]
+    return metric if row["k"] is None else f"{metric}@{row['k']}"
+
+
+def named(queries: list[str]) -> str:
+    """How many queries, and the first of them by id."""
+    if not queries:
+        return "0"
+    more = f" and {len(queries) - SHOWN} more" if len(queries) > SHOWN else ""
+    return f"{len(queries)}: {', '.join(queries[:SHOWN])}{more}"

@@ -1,0 +1,1 @@
+"""Report blocks as Markdown, HTML and SVG."""

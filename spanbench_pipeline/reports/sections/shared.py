@@ -1,0 +1,139 @@
+"""What both reports show: metrics by configuration, in a table and in pictures; label counts."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable, Sequence
+
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from spanbench_pipeline.analysis.aggregate import MACRO
+from spanbench_pipeline.config.experiment import Experiment
+from spanbench_pipeline.metrics import CHAR_METRICS, TOP
+from spanbench_pipeline.metrics.depths import unreached
+from spanbench_pipeline.metrics.failure_labels import EVERY_LABEL, LABELS
+from spanbench_pipeline.reports.explanations import METRICS
+from spanbench_pipeline.reports.inputs import MEASURED, ReportInputs, metric_name, rows_of
+from spanbench_pipeline.reports.render.blocks import Bar, Column, Panel, Picture, Table, Value
+
+SHOWN = 8
+"""The depth that is shown of what is measured at several, where nothing else is said."""
+
+MetricValues = dict[tuple[str, str], float | None]
+"""(configuration, ``metric@k``) -> its mean."""
+
+
+def shown_depth(depth: int, ks: Iterable[int], wanted: int = SHOWN) -> tuple[int, str]:
+    """The k of ``ks`` to show of rankings that are ``depth`` deep; "" or why it is not ``wanted``.
+
+    A k past the depth was not measured: the deepest that was stands in for it, and it is said.
+    """
+    k = max(k for k in ks if k <= min(depth, wanted))
+    if k == wanted:
+        return k, ""
+    return k, (
+        f"Rankings are {depth:,} deep, so k = {wanted} was not measured; shown is k = {k}, the "
+        "deepest that was."
+    )
+
+
+def no_top(experiment: Experiment) -> str:
+    """Why nothing is measured of the top 5, as a sentence; "" where rankings reach it."""
+    why = unreached(TOP, experiment.depth)
+    return f"Not measured: {why}." if why else ""
+
+
+def labels_at(depth: int) -> list[str]:
+    """The failure labels that lists cut at ``depth`` can have, in the order they are tried."""
+    return list(EVERY_LABEL if depth == TOP else LABELS)
+
+
+def parts_of(table: pa.Table) -> list[str]:
+    """The parts of a pooled corpus that a table of means has rows for, the mean over them last."""
+    found = set(pc.unique(table["subset"]).to_pylist()) - {None}
+    return sorted(found, key=lambda part: (part == MACRO, part))
+
+
+def compared_parts(table: pa.Table) -> list[str]:
+    """The same, of a corpus that has more than one part: else there is nothing to compare."""
+    parts = parts_of(table)
+    return parts if len(parts) > 2 else []
+
+
+def metric_values(inputs: ReportInputs) -> MetricValues:
+    """The means over the whole corpus; a configuration that was not measured has none."""
+    return {
+        (row["config"], metric_name(row["metric"], row["k"])): row["value"]
+        for row in rows_of(inputs.config_metrics, subset=None)
+    }
+
+
+def metric_names(values: Iterable[tuple[str, str]]) -> list[str]:
+    """The metrics that ``values`` has: those of ``METRICS`` in their order, then others by name.
+
+    Those that count characters are left out: five at every k have tables of their own.
+    """
+    found = {name for _, name in values if name.partition("@")[0] not in CHAR_METRICS}
+    return [m for m in METRICS if m in found] + sorted(found - set(METRICS))
+
+
+def metric_table(
+    experiment: Experiment, inputs: ReportInputs, baseline: str, caption: str = ""
+) -> Table:
+    """Every configuration and every metric, in the experiment's order.
+
+    A configuration that was not measured has dashes and says why.
+    """
+    values = metric_values(inputs)
+    names = metric_names(values)
+    states = inputs.states()
+    rows: list[tuple[Value, ...]] = [
+        (c.name, *(values.get((c.name, name)) for name in names), states[c.name])
+        for c in experiment.configurations
+    ]
+    if all(state == MEASURED for state in states.values()):
+        rows = [row[:-1] for row in rows]
+        last: tuple[Column, ...] = ()
+    else:
+        last = (Column("state"),)
+    columns = (Column("configuration"), *(Column(n, "number") for n in names), *last)
+    return Table(columns, tuple(rows), caption, marked_rows(experiment, baseline))
+
+
+def marked_rows(experiment: Experiment, baseline: str) -> frozenset[int]:
+    """The position of the baseline among the configurations."""
+    return frozenset(n for n, c in enumerate(experiment.configurations) if c.name == baseline)
+
+
+def metric_bars(experiment: Experiment, inputs: ReportInputs, baseline: str) -> Picture:
+    """One panel a metric, one bar a configuration, all from 0 to 1."""
+    values = metric_values(inputs)
+    panels = tuple(
+        Panel(
+            name,
+            tuple(
+                Bar(c.name, values.get((c.name, name)), c.name == baseline)
+                for c in experiment.configurations
+            ),
+            maximum=1.0,
+        )
+        for name in metric_names(values)
+    )
+    return Picture(f"Each metric from 0 to 1, the baseline ({baseline}) marked.", panels)
+
+
+def label_counts(inputs: ReportInputs, config: str) -> list[tuple[str, int]]:
+    """The labels that occur among a configuration's failing queries, most frequent first.
+
+    Equally frequent ones in the order in which labels are tried.
+    """
+    labels = [row["label"] for row in rows_of(inputs.failure_labels, config=config)]
+    order = list(EVERY_LABEL)
+    return sorted(Counter(labels).items(), key=lambda item: (-item[1], order.index(item[0])))
+
+
+def label_bars(title: str, counts: Sequence[tuple[str, int]], maximum: int) -> Panel:
+    """One bar a label, on a scale that ends at ``maximum``."""
+    bars = tuple(Bar(label, count) for label, count in counts)
+    return Panel(title, bars, maximum=maximum, format="count")

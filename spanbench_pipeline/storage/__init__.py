@@ -1,0 +1,1 @@
+"""Files of the home: tables, views, vectors, locks, the accepted run."""

@@ -1,0 +1,33 @@
+from __future__ import annotations
+
+import pyarrow as pa
+
+from spanbench_pipeline.metrics import KS, LABEL_KS
+from spanbench_pipeline.reports.sections.shared import (
+    compared_parts,
+    metric_names,
+    parts_of,
+    shown_depth,
+)
+
+
+def test_metrics_that_count_characters_are_not_among_the_others() -> None:
+    found = {"mrr", "precision@5", "ndcg@10", "char_recall_union@8", "chars_retrieved@1"}
+    assert metric_names(("c", name) for name in found) == ["precision@5", "mrr", "ndcg@10"]
+
+
+def test_parts_come_by_name_with_their_mean_last() -> None:
+    table = pa.table({"subset": ["maud", None, "macro", "cuad", "maud"]})
+    assert parts_of(table) == ["cuad", "maud", "macro"]
+    assert compared_parts(table) == ["cuad", "maud", "macro"]
+    alone = pa.table({"subset": pa.array(["maud", None, "macro"], pa.string())})
+    assert (parts_of(alone), compared_parts(alone)) == (["maud", "macro"], [])
+
+
+def test_the_depth_shown_is_eight_or_the_deepest_and_then_says_so() -> None:
+    assert shown_depth(64, KS) == (8, "")
+    assert shown_depth(8, LABEL_KS) == (8, "")
+    k, why = shown_depth(7, LABEL_KS)
+    assert (k, why[:43]) == (5, "Rankings are 7 deep, so k = 8 was not measu")
+    assert shown_depth(7, KS)[0] == 4
+    assert shown_depth(64, LABEL_KS, 5) == (5, "")
