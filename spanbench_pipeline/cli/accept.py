@@ -15,7 +15,7 @@ from spanbench_pipeline.config.project import Project
 from spanbench_pipeline.core.errors import InputError
 from spanbench_pipeline.pipeline import graph as graphs
 from spanbench_pipeline.pipeline.stages import regression
-from spanbench_pipeline.storage import accepted_run, warehouse
+from spanbench_pipeline.storage import accepted_run, parquet
 
 
 def accept(project: Project, corpus: str) -> str:
@@ -77,13 +77,13 @@ def _stored(project: Project, experiment: Experiment) -> tuple[pa.Table, pa.Tabl
     folder = project.parquet / experiment.corpus
     metrics = pa.concat_tables(
         [
-            warehouse.read(folder / "query_metrics" / f"{c.slug}.parquet", "query_metrics").table
+            parquet.read(folder / "query_metrics" / f"{c.slug}.parquet", "query_metrics").table
             for c in experiment.configurations
         ]
     )
     if not metrics.num_rows:
         raise InputError(f"accept {experiment.corpus}: no configuration was measured")
-    prints = warehouse.read(folder / "fingerprints.parquet", "fingerprints").table
+    prints = parquet.read(folder / "fingerprints.parquet", "fingerprints").table
     return metrics, prints
 
 

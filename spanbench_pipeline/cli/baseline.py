@@ -14,7 +14,7 @@ from spanbench_pipeline.pipeline.dagster.runner import Runner
 from spanbench_pipeline.pipeline.stages import regression
 from spanbench_pipeline.pipeline.staleness import Key, name
 from spanbench_pipeline.reports import regression_text
-from spanbench_pipeline.storage import warehouse
+from spanbench_pipeline.storage import parquet
 
 SHOWN = 5
 """Stale assets named in one message."""
@@ -23,8 +23,8 @@ SHOWN = 5
 def note(project: Project, corpus: str) -> str:
     """What a run says of the comparison; empty where no run was accepted."""
     path = project.parquet / corpus / "regression.parquet"
-    stored = warehouse.read(path, "regression")
-    if stored.state != warehouse.MEASURED:
+    stored = parquet.read(path, "regression")
+    if stored.state != parquet.MEASURED:
         return ""
     fell = regression_text.regressions(stored.table)
     changed, unheld = (
@@ -82,6 +82,6 @@ def require_fresh(
 
 def _signs(project: Project, keys: Sequence[Key]) -> list[tuple[int, int] | None]:
     """What tells each stored table from one that takes its place: a rename makes another file."""
-    paths = [project.parquet / warehouse.relative_path(key) for key in keys]
+    paths = [project.parquet / parquet.relative_path(key) for key in keys]
     found = [path.stat() if path.is_file() else None for path in paths]
     return [stat and (stat.st_ino, stat.st_mtime_ns) for stat in found]

@@ -24,8 +24,8 @@ from spanbench_pipeline.formats.stamp import Stamp
 from spanbench_pipeline.pipeline import graph as graphs
 from spanbench_pipeline.pipeline.graph import Graph
 from spanbench_pipeline.pipeline.stages import views
-from spanbench_pipeline.scoring.files import parquet
-from spanbench_pipeline.storage import folders, warehouse
+from spanbench_pipeline.scoring import files as scoring_files
+from spanbench_pipeline.storage import folders, parquet
 from spanbench_pipeline.storage.folders import Files
 
 DEFAULT = ("trec", "beir", "legalbenchrag", "parquet", "jsonl")
@@ -46,7 +46,7 @@ class _Corpus:
     def table(self, name: str, *parts: str) -> pa.Table:
         """One stored table: ``table("rankings", "rankings", "clause_bm25")``."""
         path = self.project.parquet.joinpath(self.experiment.corpus, *parts)
-        return warehouse.read(path.with_name(f"{path.name}.parquet"), name).table
+        return parquet.read(path.with_name(f"{path.name}.parquet"), name).table
 
     @cached_property
     def evalset(self) -> EvalSet:
@@ -69,7 +69,7 @@ class _Corpus:
     def measured(self) -> list[Configuration]:
         """The configurations that ran, in the experiment's order."""
         return [
-            c for c in self.experiment.configurations if self.states[c.name] == warehouse.MEASURED
+            c for c in self.experiment.configurations if self.states[c.name] == parquet.MEASURED
         ]
 
 
@@ -88,7 +88,7 @@ def export(project: Project, corpus: str, folder: Path, formats: Sequence[str] =
     ]
     require_unchanged = require_fresh(project, corpus, keys, "export")
     path = project.parquet / corpus / "configs.parquet"
-    rows = warehouse.read(path, "configs").table.to_pylist()
+    rows = parquet.read(path, "configs").table.to_pylist()
     stored = _Corpus(project, experiment, graph, {row["config"]: row["state"] for row in rows})
     chosen = [name for name in FORMATS if name in (formats or DEFAULT)]
     written: list[str] = []
@@ -183,8 +183,11 @@ def _parquet(stored: _Corpus) -> Files:
     found = views.files(stored.project, stored.graph.of([stored.experiment.corpus]))
     for name, paths in sorted(found.items()):
         if name not in NOT_TABLES:
-            parts = [warehouse.read(path, name).table for path in sorted(paths)]
-            yield f"{name}.parquet", [parquet(name, pa.concat_tables(parts), said.get(name))]
+            parts = [parquet.read(path, name).table for path in sorted(paths)]
+            yield (
+                f"{name}.parquet",
+                [scoring_files.parquet(name, pa.concat_tables(parts), said.get(name))],
+            )
 
 
 def _directory(stored: _Corpus) -> Files:

@@ -20,7 +20,7 @@ from spanbench_pipeline.core.errors import InputError
 from spanbench_pipeline.pipeline import graph as graphs
 from spanbench_pipeline.pipeline.stages import regression
 from spanbench_pipeline.reports import regression_text
-from spanbench_pipeline.storage import accepted_run, warehouse
+from spanbench_pipeline.storage import accepted_run, parquet
 
 PASS, REGRESSION, NOT_COMPARABLE = 0, 1, 2
 RESULTS = {PASS: "pass", REGRESSION: "regression", NOT_COMPARABLE: "not comparable"}
@@ -88,8 +88,8 @@ def exit_code(table: pa.Table) -> int:
 
 
 def _stored(project: Project, corpus: str) -> pa.Table:
-    stored = warehouse.read(project.parquet / corpus / "regression.parquet", "regression")
-    if stored.state != warehouse.MEASURED:
+    stored = parquet.read(project.parquet / corpus / "regression.parquet", "regression")
+    if stored.state != parquet.MEASURED:
         raise InputError(f"gate {corpus}: {stored.state}")
     return stored.table
 

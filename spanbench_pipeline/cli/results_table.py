@@ -16,7 +16,7 @@ from spanbench_pipeline.config.project import Project
 from spanbench_pipeline.core.errors import InputError
 from spanbench_pipeline.metrics import PRINTED
 from spanbench_pipeline.metrics.depths import absent, reached
-from spanbench_pipeline.storage import warehouse
+from spanbench_pipeline.storage import parquet
 
 PUBLISHED = (
     ("char_precision_paper", 1),
@@ -43,7 +43,7 @@ def show(project: Project, experiment: Experiment) -> str:
 
     def stored(name: str) -> list[dict[str, Any]]:
         path = project.parquet / experiment.corpus / f"{name}.parquet"
-        rows: list[dict[str, Any]] = warehouse.read(path, name).table.to_pylist()
+        rows: list[dict[str, Any]] = parquet.read(path, name).table.to_pylist()
         return rows
 
     states = {row["config"]: str(row["state"]) for row in stored("configs")}
@@ -59,7 +59,7 @@ def show(project: Project, experiment: Experiment) -> str:
     printed = reached(experiment.depth, PRINTED)
     rows = []
     for config in experiment.configurations:
-        if states[config.name] != warehouse.MEASURED:
+        if states[config.name] != parquet.MEASURED:
             rows.append([config.name, counts[config.chunker], states[config.name]])
             continue
         found = [means[(config.name, None, metric, k)] for metric, k in printed]

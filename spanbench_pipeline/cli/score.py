@@ -39,7 +39,7 @@ from spanbench_pipeline.scoring.folder import folder_of
 from spanbench_pipeline.scoring.measured import measure
 from spanbench_pipeline.scoring.report import Scored, notes
 from spanbench_pipeline.scoring.validated_run import of_part, take
-from spanbench_pipeline.storage import disk, folders, locks, warehouse
+from spanbench_pipeline.storage import disk, folders, locks, parquet
 
 log = logging.getLogger("spanbench")
 SCORED, WRONG = 0, 2
@@ -177,7 +177,7 @@ def _eval_set(project: Project, experiment: Experiment) -> tuple[EvalSet, str]:
         require_fresh(
             project, experiment.corpus, [(experiment.corpus, t) for t in EVAL_SET], "score"
         )
-    stored = {name: warehouse.read(path, name).table for name, path in paths.items()}
+    stored = {name: parquet.read(path, name).table for name, path in paths.items()}
     return EvalSet(**stored), "as the corpus's last run stored it"
 
 
@@ -224,7 +224,7 @@ def _chunks(
     if found.stamp is None and stored.is_file():
         ranked_lists.require_stored(
             made,
-            warehouse.read(stored, "chunks").table,
+            parquet.read(stored, "chunks").table,
             where=found.where,
             chunker=asked.chunker,
             file=near(stored),

@@ -22,6 +22,7 @@ from spanbench_pipeline.pipeline import graph as graphs
 from spanbench_pipeline.pipeline.dagster import automation
 from spanbench_pipeline.pipeline.dagster.code_location import check_definitions
 from spanbench_pipeline.pipeline.dagster.instance import open_instance
+from spanbench_pipeline.storage import locks
 
 _FORGETS = "spanbench forget"
 
@@ -76,12 +77,10 @@ def only_one(project: Project, *, forgetting: bool = False) -> Iterator[int]:
     Yields its descriptor for the two processes to inherit: where serve is killed and they live on,
     they hold it still.
     """
-    import fcntl
-
     project.home.mkdir(parents=True, exist_ok=True)
     with (project.home / "serve.lock").open("a+") as stream:
         try:
-            fcntl.flock(stream, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            locks.lock(stream, wait=False)
         except OSError as error:
             stream.seek(0)
             held = stream.read().strip() or "it has just begun"

@@ -19,8 +19,9 @@ from spanbench_pipeline.pipeline.dagster.instance import look_at
 from spanbench_pipeline.pipeline.dagster.runner import Runner
 from spanbench_pipeline.pipeline.graph import Graph
 from spanbench_pipeline.pipeline.stages import views
-from spanbench_pipeline.storage import disk, warehouse
+from spanbench_pipeline.storage import disk
 from spanbench_pipeline.storage import files as writing
+from spanbench_pipeline.storage import views as duckdb_views
 
 log = logging.getLogger("spanbench")
 _AS_TEXT = re.compile(r"\b(BIT|BIGNUM|VARIANT|TIME WITH TIME ZONE)\b")
@@ -78,7 +79,7 @@ def _answer(project: Project, graph: Graph, query: str, shape: str, allow_files:
 
     try:
         files = views.files(project, graph.stages)
-        connection = warehouse.connect(files, allow_files=allow_files)
+        connection = duckdb_views.connect(files, allow_files=allow_files)
         statements = connection.extract_statements(query)
         if _kinds(statements) != [duckdb.StatementType.SELECT]:
             raise InputError("SQL: one SELECT and nothing else; the warehouse is only read")

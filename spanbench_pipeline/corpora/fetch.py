@@ -17,6 +17,7 @@ from spanbench_pipeline.corpora import cuad, files
 from spanbench_pipeline.corpora.archive import Provenance
 from spanbench_pipeline.corpora.download import Download, download
 from spanbench_pipeline.storage import files as writing
+from spanbench_pipeline.storage import locks
 
 OFFICIAL = "https://github.com/TheAtticusProject/cuad/raw/main/data.zip"
 STAGED = "archive.zip"
@@ -126,14 +127,12 @@ def _expected(bundle: Bundle, sha256: str | None) -> str:
 @contextlib.contextmanager
 def locked(folder: Path) -> Iterator[None]:
     """The folder, made if need be, for one fetch at a time; removed again if it stays empty."""
-    import fcntl
-
     folder.mkdir(parents=True, exist_ok=True)
     # The kernel lets go of the lock when the process ends, however it ends.
     handle = os.open(folder, os.O_RDONLY)
     try:
         try:
-            fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            locks.lock(handle, wait=False)
         except BlockingIOError as error:
             raise InputError(f"{folder}: another fetch is at work there; wait for it") from error
         yield

@@ -8,7 +8,6 @@ home holds the faults that were sent: a retry that fails again sends nothing.
 
 from __future__ import annotations
 
-import fcntl
 import hashlib
 import json
 import logging
@@ -33,6 +32,7 @@ from typing import Any
 from spanbench_pipeline.config.operations import Alerts, Email, Webhook
 from spanbench_pipeline.core.codepoints import without_halves
 from spanbench_pipeline.core.errors import InputError
+from spanbench_pipeline.storage import locks
 
 log = logging.getLogger("spanbench")
 LEDGER = "alerts.ledger.jsonl"
@@ -217,7 +217,7 @@ def append(path: Path, entry: Mapping[str, Any]) -> None:
     path.parent.mkdir(parents=True, exist_ok=True)
     line = without_halves(json.dumps(entry, ensure_ascii=False)).encode() + b"\n"
     with path.open("ab+", buffering=0) as stream:
-        fcntl.flock(stream, fcntl.LOCK_EX)  # until it is closed
+        locks.lock(stream)  # until it is closed
         if stream.seek(0, os.SEEK_END):
             stream.seek(-1, os.SEEK_END)
             line = line if stream.read(1) == b"\n" else b"\n" + line

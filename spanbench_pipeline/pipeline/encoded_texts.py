@@ -12,7 +12,7 @@ from spanbench_pipeline.core.errors import InputError, NotMeasured
 from spanbench_pipeline.models import weights
 from spanbench_pipeline.retrieval import cards
 from spanbench_pipeline.retrieval.texts import chunk_texts
-from spanbench_pipeline.storage import vector_cache, warehouse
+from spanbench_pipeline.storage import parquet, vector_cache
 
 
 def needed(project: Project, experiments: Iterable[Experiment]) -> set[bytes]:
@@ -51,8 +51,8 @@ def _models(project: Project, experiment: Experiment) -> Iterator[str]:
 
 def _texts(folder: Path) -> Iterator[str]:
     try:
-        documents = warehouse.read(folder / "documents.parquet", "documents").table
-        queries = warehouse.read(folder / "queries.parquet", "queries").table
+        documents = parquet.read(folder / "documents.parquet", "documents").table
+        queries = parquet.read(folder / "queries.parquet", "queries").table
     except InputError:
         return
     yield from queries["query"].to_pylist()
@@ -60,7 +60,7 @@ def _texts(folder: Path) -> Iterator[str]:
     card_of = cards.cards(documents, cards.PREFIX_CHARS)
     for path in sorted((folder / "chunks").glob("*.parquet")):
         try:
-            chunks = warehouse.read(path, "chunks").table
+            chunks = parquet.read(path, "chunks").table
             texts = chunk_texts(documents, chunks)
         except (InputError, KeyError):  # of other documents: stale, and made anew
             continue

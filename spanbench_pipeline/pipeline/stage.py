@@ -17,7 +17,7 @@ from spanbench_pipeline.core.errors import InputError
 from spanbench_pipeline.pipeline import code_version
 from spanbench_pipeline.pipeline.code_version import Parts
 from spanbench_pipeline.pipeline.staleness import Key, Node, name
-from spanbench_pipeline.storage import warehouse
+from spanbench_pipeline.storage import parquet
 
 Rows = list[dict[str, Any]]
 ALL_CORPORA = "all_corpora"
@@ -136,7 +136,7 @@ class Stage:
 
     def path(self, project: Project) -> Path:
         """Where its table is stored."""
-        return project.parquet / warehouse.relative_path(self.key)
+        return project.parquet / parquet.relative_path(self.key)
 
     def view_files(self, project: Project) -> list[Path]:
         """The files that exist of what the warehouse shows of it."""
@@ -180,9 +180,9 @@ class Reader:
         self.options = {n: o.default for n, o in stage.options.items()} | dict(options or {})
         self._kinds = kinds
         self._recorded = recorded or {}
-        self._read: dict[Key, warehouse.Stored] = {}
+        self._read: dict[Key, parquet.Stored] = {}
 
-    def stored(self, key: Key) -> warehouse.Stored:
+    def stored(self, key: Key) -> parquet.Stored:
         """The table of an asset with its state; read once.
 
         Raises UnsoundInput where it is an input that cannot be relied on.
@@ -190,9 +190,9 @@ class Reader:
         if key != self.stage.key and key not in self.stage.deps:
             raise KeyError(f"{self.stage.key} does not declare the input {key}")
         if key not in self._read:
-            path = self.project.parquet / warehouse.relative_path(key)
+            path = self.project.parquet / parquet.relative_path(key)
             self._require_sound(key, path)
-            self._read[key] = warehouse.read(path, self._kinds[key])
+            self._read[key] = parquet.read(path, self._kinds[key])
         return self._read[key]
 
     def _require_sound(self, key: Key, path: Path) -> None:
@@ -201,7 +201,7 @@ class Reader:
         if recorded is None or not path.is_file():
             return
         wrong = ""
-        if warehouse.file_sha256(path) != recorded.sha256:
+        if parquet.file_sha256(path) != recorded.sha256:
             wrong = "was changed since it was made"
         elif recorded.failed:
             wrong = f"failed a blocking check ({', '.join(recorded.failed)})"
@@ -227,7 +227,7 @@ class Reader:
     def not_measured(self) -> str | None:
         """The first input's state that is not ``measured``; None where all are."""
         states = [self.stored(dep).state for dep in self.stage.deps]
-        return next((s for s in states if s != warehouse.MEASURED), None)
+        return next((s for s in states if s != parquet.MEASURED), None)
 
 
 def _foreign_rows(reader: Reader) -> Rows:

@@ -19,7 +19,7 @@ import pyarrow as pa
 
 from spanbench_pipeline.config.project import Project
 from spanbench_pipeline.core.errors import InputError
-from spanbench_pipeline.storage import disk, files, warehouse
+from spanbench_pipeline.storage import disk, files, parquet
 
 TABLES = ("query_metrics", "fingerprints")
 _DIGEST = re.compile(r"[0-9a-f]{64}")
@@ -108,7 +108,7 @@ def _require_whole(place: Path, corpus: str) -> list[Path]:
 
 def _table(path: Path, name: str, corpus: str) -> pa.Table:
     try:
-        table = warehouse.read(path, name).table
+        table = parquet.read(path, name).table
     except InputError as error:
         # The bytes are those that were accepted: what read them was of another version.
         raise InputError(
@@ -153,7 +153,7 @@ def _store(home: Path, query_metrics: pa.Table, fingerprints: pa.Table) -> str:
     staged = home / f".new.{os.getpid()}"
     shutil.rmtree(staged, ignore_errors=True)
     for name, table in zip(TABLES, (query_metrics, fingerprints), strict=True):
-        warehouse.write(staged / f"{name}.parquet", name, table)
+        parquet.write(staged / f"{name}.parquet", name, table)
     digest = _digest([staged / f"{name}.parquet" for name in TABLES])
     kept = [home / digest / f"{name}.parquet" for name in TABLES]
     if all(path.is_file() for path in kept) and _digest(kept) == digest:
@@ -165,7 +165,7 @@ def _store(home: Path, query_metrics: pa.Table, fingerprints: pa.Table) -> str:
 
 
 def _digest(paths: list[Path]) -> str:
-    hashes = "\n".join(warehouse.file_sha256(path) for path in paths)
+    hashes = "\n".join(parquet.file_sha256(path) for path in paths)
     return hashlib.sha256(hashes.encode()).hexdigest()
 
 

@@ -1,7 +1,7 @@
-"""One run of a corpus at a time, over all processes of a home.
+"""Locks of files: one run of a corpus at a time, and one writer at a time.
 
 A lock is a file that the kernel guards (flock), so it is free as soon as whoever held it has died,
-by whatever means. It is held by a *group*: the processes of one run share it, and all others wait.
+by whatever means. A run's is held by a *group*: the processes of one run share it, and all others wait.
 Who holds several takes them in one order, by name; so no two can wait for each other.
 """
 
@@ -15,7 +15,7 @@ from collections.abc import Callable, Iterable, Iterator
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
-from typing import IO
+from typing import IO, Any
 
 POLL_SECONDS = 0.1
 
@@ -30,6 +30,14 @@ class Holder:
 
     def __str__(self) -> str:
         return f"{self.what} (process {self.process})"
+
+
+def lock(file: IO[Any] | int, *, wait: bool = True) -> None:
+    """Lock an open file or folder against all other processes until it is closed.
+
+    Raises BlockingIOError where another process has it, unless it is to ``wait``.
+    """
+    fcntl.flock(file, fcntl.LOCK_EX if wait else fcntl.LOCK_EX | fcntl.LOCK_NB)
 
 
 @contextmanager
@@ -66,7 +74,7 @@ def holder(folder: Path, name: str) -> Holder | None:
     try:
         with _path(folder, name).open("rb") as stream:
             try:
-                fcntl.flock(stream, fcntl.LOCK_EX | fcntl.LOCK_NB)
+                lock(stream, wait=False)
             except BlockingIOError:
                 return _holder(stream) or Holder("", 0, "another run")
             return None
@@ -86,7 +94,7 @@ def _taken(stream: IO[bytes], group: str, what: str) -> bool:
     read again under the shared lock, and it decides.
     """
     try:
-        fcntl.flock(stream, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        lock(stream, wait=False)
         _write(stream, Holder(group, os.getpid(), what))
     except BlockingIOError:
         pass

@@ -31,7 +31,7 @@ from spanbench_pipeline.retrieval.exact import ExactEngine
 from spanbench_pipeline.retrieval.lists import Ints, Lists
 from spanbench_pipeline.retrieval.scope import Scope, ScopedRows, scopes
 from spanbench_pipeline.retrieval.texts import chunk_texts
-from spanbench_pipeline.storage import warehouse
+from spanbench_pipeline.storage import parquet
 from spanbench_pipeline.tuning import objective
 
 T = TypeVar("T")
@@ -114,9 +114,9 @@ class Corpus:
         return found
 
     def _read(self, key: Key) -> pa.Table:
-        path = self.project.parquet / warehouse.relative_path(key)
-        stored = warehouse.read(path, self._kinds[key])
-        if stored.state != warehouse.MEASURED:
+        path = self.project.parquet / parquet.relative_path(key)
+        stored = parquet.read(path, self._kinds[key])
+        if stored.state != parquet.MEASURED:
             raise InputError(f"tune: {name(key)} is {stored.state}")
         return stored.table
 

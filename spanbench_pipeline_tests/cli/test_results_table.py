@@ -11,7 +11,7 @@ import pytest
 from spanbench_pipeline.cli import results_table
 from spanbench_pipeline.config.project import Project
 from spanbench_pipeline.core import tables
-from spanbench_pipeline.storage import warehouse
+from spanbench_pipeline.storage import parquet
 from spanbench_pipeline_tests.reports import tiny
 
 CONFIGURATIONS = tiny.EXPERIMENT.configurations[:3]
@@ -23,7 +23,7 @@ def shown(tmp_path: Path, *, pooled: bool) -> list[list[str]]:
     project = Project(tmp_path, tmp_path / "warehouse")
     for name in ("configs", "config_metrics", "chunk_stats"):
         path = project.parquet / "tiny" / f"{name}.parquet"
-        warehouse.write(path, name, getattr(given, name))
+        parquet.write(path, name, getattr(given, name))
     experiment = replace(tiny.EXPERIMENT, configurations=CONFIGURATIONS)
     text = results_table.show(project, experiment)
     return [[c.strip() for c in line.split("  ") if c.strip()] for line in text.splitlines()]

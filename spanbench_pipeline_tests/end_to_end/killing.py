@@ -29,7 +29,7 @@ from spanbench_pipeline.pipeline.dagster import assets
 from spanbench_pipeline.pipeline.dagster.instance import open_instance
 from spanbench_pipeline.pipeline.dagster.runner import Runner
 from spanbench_pipeline.pipeline.staleness import name
-from spanbench_pipeline.storage import files, warehouse
+from spanbench_pipeline.storage import files, parquet
 
 
 def die() -> None:
@@ -76,7 +76,7 @@ def plant(project: Project, kind: str, where: Any) -> None:
     elif kind == "views":
         dies_before(Path, "replace", lambda _, target: target == project.database)
     elif kind == "record":
-        dies_after(warehouse, "write", lambda target, *_: target == path)
+        dies_after(parquet, "write", lambda target, *_: target == path)
     elif kind == "report":
         dies_before(files, "write_whole", one_too_many)
 

@@ -11,7 +11,7 @@ from spanbench_pipeline.pipeline import graph as graphs
 from spanbench_pipeline.pipeline.dagster.instance import open_instance
 from spanbench_pipeline.pipeline.dagster.runner import Result, Runner
 from spanbench_pipeline.pipeline.staleness import name
-from spanbench_pipeline.storage import warehouse
+from spanbench_pipeline.storage import parquet
 from spanbench_pipeline_tests.end_to_end.conftest import BM25_ONLY, write_corpus
 from spanbench_pipeline_tests.support import tiny_models
 
@@ -43,7 +43,7 @@ def run(project: Project) -> Result:
 
 def states(project: Project) -> dict[str, str]:
     path = project.parquet / "own" / "configs.parquet"
-    rows = warehouse.read(path, "configs").table.to_pylist()
+    rows = parquet.read(path, "configs").table.to_pylist()
     return {row["config"]: row["state"] for row in rows}
 
 
@@ -67,7 +67,7 @@ def test_a_configuration_without_weights_is_measured_when_they_arrive(
     assert line.endswith(state[RERANKED])
     for table in ("rankings", "query_metrics", "span_outcomes", "failure_labels"):
         path = project.parquet / "own" / table / "clause_bm25_rerank.parquet"
-        stored = warehouse.read(path, table)
+        stored = parquet.read(path, table)
         assert (stored.table.num_rows, stored.state) == (0, state[RERANKED])
     developer = (project.reports / "own" / "developer.md").read_text()
     assert "not measured" in developer
@@ -87,8 +87,8 @@ def test_a_configuration_without_weights_is_measured_when_they_arrive(
     assert not {asset for asset in ran if asset.endswith(("/clause_bm25", "/naive_bm25"))}
     assert set(states(project).values()) == {"measured"}
     path = project.parquet / "own" / "rankings" / "clause_bm25_rerank.parquet"
-    reranked = warehouse.read(path, "rankings").table
-    plain = warehouse.read(path.with_name("clause_bm25.parquet"), "rankings").table
+    reranked = parquet.read(path, "rankings").table
+    plain = parquet.read(path.with_name("clause_bm25.parquet"), "rankings").table
     assert sorted(reranked["chunk_id"].to_pylist()) == sorted(plain["chunk_id"].to_pylist())
     scores = reranked["score"].to_pylist()
     for query in set(reranked["query_id"].to_pylist()):
@@ -127,7 +127,7 @@ def test_bm25_with_routing_waits_for_the_encoder_that_chooses_documents(
     assert state.startswith("not measured: ")
     for table, kind in (("routing", "routed_documents"), ("rankings", "rankings")):
         path = project.parquet / "own" / table / "clause_bm25_routing.parquet"
-        stored = warehouse.read(path, kind)
+        stored = parquet.read(path, kind)
         assert (stored.table.num_rows, stored.state) == (0, state)
 
     tiny_models.encoder(model)

@@ -170,9 +170,9 @@ def test_a_second_run_does_nothing_and_a_chunkers_parameter_costs_its_branch(pro
 def texts(project: Project, max_chars: int) -> list[str]:
     """The clause chunks' texts, cut afresh."""
     from spanbench_pipeline.chunkers import clause
-    from spanbench_pipeline.storage import warehouse
+    from spanbench_pipeline.storage import parquet
 
-    stored = warehouse.read(project.parquet / "cuad" / "documents.parquet", "documents").table
+    stored = parquet.read(project.parquet / "cuad" / "documents.parquet", "documents").table
     return [
         text[start:end]
         for text in stored["text"].to_pylist()

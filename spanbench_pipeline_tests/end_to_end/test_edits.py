@@ -23,7 +23,7 @@ from spanbench_pipeline.config.project import Project
 from spanbench_pipeline.pipeline import graph as graphs
 from spanbench_pipeline.pipeline.dagster.runner import Runner
 from spanbench_pipeline.pipeline.staleness import name
-from spanbench_pipeline.storage import warehouse
+from spanbench_pipeline.storage import parquet
 from spanbench_pipeline_tests.end_to_end.conftest import (
     BM25_ONLY,
     CHECKOUT,
@@ -76,7 +76,7 @@ def must_run(project: Project, edited: set[str], after: dict[str, bytes]) -> set
     before = stored(project)
 
     def differs(key: tuple[str, ...]) -> bool:
-        path = "parquet/" + warehouse.relative_path(key)
+        path = "parquet/" + parquet.relative_path(key)
         return before.get(path) != after.get(path)
 
     stages = graphs.build(project).of(["own"])

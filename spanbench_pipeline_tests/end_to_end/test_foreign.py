@@ -15,7 +15,7 @@ import pyarrow.parquet as pq
 import pytest
 
 from spanbench_pipeline.cli import main as cli
-from spanbench_pipeline.storage import warehouse
+from spanbench_pipeline.storage import parquet
 from spanbench_pipeline_tests.end_to_end.conftest import BM25_ONLY, QUERIES, write_corpus
 from spanbench_pipeline_tests.end_to_end.test_cli import listing
 
@@ -272,7 +272,7 @@ def test_lists_of_three_have_no_value_further_down(
     assert {metric for metric, k in ours if k is None} == {"mrr"}
     assert {k for _, k in ours} == {None, 1, 2}
     for name in ("span_outcomes", "failure_labels"):
-        stored = warehouse.read(folder / name / "clause_bm25.parquet", name)
+        stored = parquet.read(folder / name / "clause_bm25.parquet", name)
         assert stored.state == "not measured: depth = 3 does not reach 5"
         assert stored.table.num_rows == 0
     # What BM25 reads is counted at any depth: as it is of the same corpus at 30.

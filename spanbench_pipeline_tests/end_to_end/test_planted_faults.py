@@ -25,7 +25,7 @@ from spanbench_pipeline.pipeline import graph as graphs
 from spanbench_pipeline.pipeline.dagster.instance import open_instance
 from spanbench_pipeline.pipeline.dagster.runner import Result, Runner
 from spanbench_pipeline.pipeline.staleness import Key
-from spanbench_pipeline.storage import warehouse
+from spanbench_pipeline.storage import parquet
 from spanbench_pipeline_tests.end_to_end.conftest import BM25_ONLY, CONTRACTS, QUERIES
 from spanbench_pipeline_tests.support import tiny_models
 
@@ -464,18 +464,18 @@ def plant(
     monkeypatch: pytest.MonkeyPatch, project: Project, key: Key, spoil: Callable[[Path], None]
 ) -> None:
     """Makes the stage stale, and spoils its file whenever it is written."""
-    target = project.parquet / warehouse.relative_path(key)
+    target = project.parquet / parquet.relative_path(key)
     target.unlink()
-    write = warehouse.write
+    write = parquet.write
 
-    def spoiled(path: Path, *arguments, **named) -> warehouse.Written:
+    def spoiled(path: Path, *arguments, **named) -> parquet.Written:
         written = write(path, *arguments, **named)
         if path != target:
             return written
         spoil(path)
-        return warehouse.Written(warehouse.file_sha256(path), written.state)
+        return parquet.Written(parquet.file_sha256(path), written.state)
 
-    monkeypatch.setattr(warehouse, "write", spoiled)
+    monkeypatch.setattr(parquet, "write", spoiled)
 
 
 def rewrite(corrupt: Corrupt) -> Callable[[Path], None]:
@@ -547,7 +547,7 @@ def test_scoring_that_is_blind_to_documents_is_noticed(
     measured = metamorphic.character_metrics
     monkeypatch.setattr(metamorphic, "character_metrics", blind)
     key = ("own", "forensic_labels", "clause")
-    (project.parquet / warehouse.relative_path(key)).unlink()
+    (project.parquet / parquet.relative_path(key)).unlink()
     assert run(project).failed_checks[key] == ("survives_the_two_traps",)
 
 

@@ -23,7 +23,7 @@ from spanbench_pipeline.pipeline.dagster import assets
 from spanbench_pipeline.pipeline.dagster.instance import failed_errors, open_instance
 from spanbench_pipeline.pipeline.dagster.runner import Result, Runner
 from spanbench_pipeline.pipeline.staleness import name
-from spanbench_pipeline.storage import accepted_run, files, warehouse
+from spanbench_pipeline.storage import accepted_run, files, parquet
 from spanbench_pipeline_tests.end_to_end.conftest import QUERIES, edit
 
 WIDE = """
@@ -77,7 +77,7 @@ def result_of(project: Project, corpus: str) -> Result:
 
 
 def rows_of(project: Project, corpus: str) -> dict[tuple[str, str], dict[str, Any]]:
-    stored = warehouse.read(project.parquet / corpus / "regression.parquet", "regression")
+    stored = parquet.read(project.parquet / corpus / "regression.parquet", "regression")
     return {(row["config"], row["metric"]): row for row in stored.table.to_pylist()}
 
 
@@ -90,7 +90,7 @@ def judged(project: Project, corpus: str) -> tuple[int, dict[str, Any]]:
 
 def test_from_no_accepted_run_to_another_gold(small: Project, tmp_path: Path):
     run(small, "small")
-    stored = warehouse.read(small.parquet / "small" / "regression.parquet", "regression")
+    stored = parquet.read(small.parquet / "small" / "regression.parquet", "regression")
     assert stored.state == "not measured: no accepted run; spanbench accept small"
     code, found = judged(small, "small")
     assert (code, found["result"]) == (2, "error")
@@ -286,8 +286,8 @@ def test_history_has_a_file_for_each_run_that_made_new_metrics(small: Project):
     run(small, "small")
     folder = small.home / "history" / "small"
     first, second = sorted(folder.glob("*.parquet"))
-    table = warehouse.read(second, "metric_history").table
-    metrics = warehouse.read(small.parquet / "small" / "config_metrics.parquet", "config_metrics")
+    table = parquet.read(second, "metric_history").table
+    metrics = parquet.read(small.parquet / "small" / "config_metrics.parquet", "config_metrics")
     shared = tables.TABLES["config_metrics"].schema.names
     assert sorted(map(str, table.select(shared).to_pylist())) == sorted(
         map(str, metrics.table.to_pylist())
@@ -373,7 +373,7 @@ def kill_before(patched: pytest.MonkeyPatch, step: int) -> list[int]:
         return call
 
     for owner, method in (
-        (warehouse, "write"),
+        (parquet, "write"),
         (files, "write_whole"),
         (Path, "rename"),
         (Path, "replace"),
@@ -411,8 +411,8 @@ def test_an_accepted_run_that_was_touched_is_refused(tmp_path: Path, damage: str
     folder = accepted_run.folder(project, "c")
     path = folder / digest / "query_metrics.parquet"
     if damage == "change":
-        table = warehouse.read(path, "query_metrics").table
-        warehouse.write(path, "query_metrics", table.slice(0, 0))
+        table = parquet.read(path, "query_metrics").table
+        parquet.write(path, "query_metrics", table.slice(0, 0))
     elif damage == "truncate":
         path.write_bytes(path.read_bytes()[:-4])
     elif damage == "remove":

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from spanbench_pipeline.cli import main as cli
-from spanbench_pipeline.storage import warehouse
+from spanbench_pipeline.storage import parquet
 from spanbench_pipeline_tests.end_to_end.conftest import CHECKOUT
 
 MEASURED = {
@@ -30,7 +30,7 @@ def home(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 def values(home: Path, metric: str) -> dict[str, float]:
     path = home / "parquet" / "sample" / "config_metrics.parquet"
-    rows = warehouse.read(path, "config_metrics").table.to_pylist()
+    rows = parquet.read(path, "config_metrics").table.to_pylist()
     return {row["config"]: row["value"] for row in rows if row["metric"] == metric}
 
 

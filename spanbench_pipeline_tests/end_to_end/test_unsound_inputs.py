@@ -16,7 +16,7 @@ from spanbench_pipeline.pipeline import graph as graphs
 from spanbench_pipeline.pipeline.dagster.instance import open_instance
 from spanbench_pipeline.pipeline.dagster.runner import Result, Runner
 from spanbench_pipeline.pipeline.staleness import Key
-from spanbench_pipeline.storage import warehouse
+from spanbench_pipeline.storage import parquet
 from spanbench_pipeline_tests.end_to_end.conftest import names, run
 
 METRICS = ("small", "config_metrics")
@@ -44,13 +44,13 @@ def materialize(project: Project, *keys: Key) -> Result:
 
 def fail_the_check(project: Project, monkeypatch: pytest.MonkeyPatch) -> None:
     """Stores wrong metrics as if they had been computed: only a check can tell."""
-    write = warehouse.write
+    write = parquet.write
 
-    def spoilt(path: Path, table: str, content: pa.Table, *more: str) -> warehouse.Written:
+    def spoilt(path: Path, table: str, content: pa.Table, *more: str) -> parquet.Written:
         return write(path, table, all_a_half(content) if table == METRICS[1] else content, *more)
 
     with monkeypatch.context() as patched:
-        patched.setattr(warehouse, "write", spoilt)
+        patched.setattr(parquet, "write", spoilt)
         result = materialize(project, METRICS)
     assert "means_equal_their_parts" in result.failed_checks[METRICS]
 

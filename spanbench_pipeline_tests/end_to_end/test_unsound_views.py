@@ -18,7 +18,7 @@ from spanbench_pipeline.pipeline.dagster.instance import open_instance
 from spanbench_pipeline.pipeline.dagster.runner import Runner
 from spanbench_pipeline.pipeline.stages import history, views
 from spanbench_pipeline.pipeline.staleness import Key
-from spanbench_pipeline.storage import warehouse
+from spanbench_pipeline.storage import parquet
 from spanbench_pipeline_tests.end_to_end.conftest import names, run
 
 
@@ -127,5 +127,5 @@ def test_a_view_that_was_changed_by_hand_is_made_anew(ran: Project, change: str)
     assert names(run(ran)) == {"warehouse"}
     with duckdb.connect(str(ran.database), read_only=True) as connection:
         found = connection.execute("SELECT value FROM config_metrics ORDER BY ALL").fetchall()
-    wanted = warehouse.read(path, "config_metrics").table["value"].to_pylist()
+    wanted = parquet.read(path, "config_metrics").table["value"].to_pylist()
     assert sorted(value for (value,) in found) == sorted(wanted)

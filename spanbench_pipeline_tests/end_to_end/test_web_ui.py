@@ -14,7 +14,7 @@ import pytest
 
 from spanbench_pipeline.config.project import Project
 from spanbench_pipeline.pipeline.dagster.instance import open_instance
-from spanbench_pipeline.storage import warehouse
+from spanbench_pipeline.storage import parquet
 from spanbench_pipeline_tests.end_to_end import web
 from spanbench_pipeline_tests.end_to_end.conftest import CHECKOUT
 from spanbench_pipeline_tests.end_to_end.web import Ui
@@ -89,7 +89,7 @@ def _launch(ui: Ui) -> None:
 
 
 def stored(home: Path, *key: str) -> Path:
-    return home / "parquet" / warehouse.relative_path((CORPUS, *key))
+    return home / "parquet" / parquet.relative_path((CORPUS, *key))
 
 
 def test_the_graph_shows_one_corpus_from_source_to_summary(ui: Ui):

@@ -24,7 +24,7 @@ from spanbench_pipeline.pipeline.stage import Check, Outcome, Reader, Recorded, 
 from spanbench_pipeline.pipeline.staleness import Key, Node, name
 from spanbench_pipeline.pipeline.ui import descriptions, pictures, previews
 from spanbench_pipeline.reports.render.markdown import escape
-from spanbench_pipeline.storage import warehouse
+from spanbench_pipeline.storage import parquet
 
 log = logging.getLogger("spanbench")
 SHOWN_ROWS = 5
@@ -45,13 +45,13 @@ class Produced:
     """A stage computed and stored."""
 
     outcome: Outcome
-    written: warehouse.Written
+    written: parquet.Written
     seconds: float
 
     @property
     def data_version(self) -> str:
         """What users of the table compare."""
-        chosen = self.outcome.data_version if self.written.state == warehouse.MEASURED else None
+        chosen = self.outcome.data_version if self.written.state == parquet.MEASURED else None
         return chosen or self.written.sha256
 
 
@@ -74,18 +74,18 @@ def produce(
     outcome = Outcome(tables.empty(stage.table))
     if state is None:
         try:
-            outcome, state = stage.compute(reader), warehouse.MEASURED
+            outcome, state = stage.compute(reader), parquet.MEASURED
         except NotMeasured as why:
             state = f"not measured: {why}"
     try:
-        written = warehouse.write(stage.path(project), stage.table, outcome.table, state)
+        written = parquet.write(stage.path(project), stage.table, outcome.table, state)
     except OSError as error:
         raise InputError(f"{stage.path(project)}: cannot be written: {error.strerror}") from error
     seconds = time.perf_counter() - began
     for warning in outcome.warnings:
         log.warning("%s: %s", name(stage.key), warning)
     facts = ", ".join(f"{v} {k}" for k, v in outcome.facts.items())
-    result = f"{outcome.table.num_rows:,} rows" if state == warehouse.MEASURED else state
+    result = f"{outcome.table.num_rows:,} rows" if state == parquet.MEASURED else state
     log.info("%s  %s  %.1f s%s", name(stage.key), result, seconds, f"  ({facts})" if facts else "")
     return Produced(outcome, written, seconds)
 
@@ -214,7 +214,7 @@ def _found(check: Check, reader: Reader) -> tuple[Rows, bool]:
     A table that cannot be read breaks every invariant: what was not looked at has not passed.
     """
     try:
-        if reader.stored(reader.stage.key).state != warehouse.MEASURED:
+        if reader.stored(reader.stage.key).state != parquet.MEASURED:
             return [], False
         return check.find(reader), True
     except (InputError, ValueError) as error:
@@ -266,7 +266,7 @@ def _column_schema(table: str) -> dg.TableSchema:
 def _shown(stage: Stage, project: Project, produced: Produced) -> dict[str, Any]:
     """What a materialization says of itself in the web UI, what a person asks first on top."""
     outcome, written = produced.outcome, produced.written
-    measured = written.state == warehouse.MEASURED
+    measured = written.state == parquet.MEASURED
     looks = dict(_looks(stage, project, outcome.table)) if measured else {}
     shown = {title: dg.MetadataValue.md(text) for title, text in {**outcome.pages, **looks}.items()}
     noted: dict[str, Any] = {}
@@ -280,7 +280,7 @@ def _shown(stage: Stage, project: Project, produced: Produced) -> dict[str, Any]
         **noted,
         "dagster/row_count": outcome.table.num_rows,
         "seconds": round(produced.seconds, 3),
-        "file": "parquet/" + warehouse.relative_path(stage.key),
+        "file": "parquet/" + parquet.relative_path(stage.key),
         "sha256": written.sha256,
     }
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import fcntl
 import shutil
 import sqlite3
 import tempfile
@@ -20,7 +19,7 @@ from spanbench_pipeline.config.project import Project
 from spanbench_pipeline.core.errors import InputError
 from spanbench_pipeline.pipeline.stage import Recorded, Stage
 from spanbench_pipeline.pipeline.staleness import NOT_EVALUATED, Key, Record
-from spanbench_pipeline.storage import disk, files, warehouse
+from spanbench_pipeline.storage import disk, files, locks, parquet
 
 SETTINGS = """\
 # Written by spanbench. Dagster's state for this project lies in this folder.
@@ -70,7 +69,7 @@ def open_instance(project: Project) -> dg.DagsterInstance:
 def _opened(folder: Path) -> dg.DagsterInstance:
     with (folder / ".opening").open("wb") as stream:
         # Two that open a new home at once would each make its tables, and break them for good.
-        fcntl.flock(stream, fcntl.LOCK_EX)
+        locks.lock(stream)
         instance = dg.DagsterInstance.from_config(str(folder))
         instance.all_asset_keys()
         return instance
@@ -318,7 +317,7 @@ def _damage(stage: Stage, project: Project, recorded: str) -> str:
         return "its file is not the one that was recorded"
     if stage.damage is not None:
         try:
-            return stage.damage(project, warehouse.read(path, stage.table).table)
+            return stage.damage(project, parquet.read(path, stage.table).table)
         except InputError as error:
             return str(error)
     return ""
@@ -327,4 +326,4 @@ def _damage(stage: Stage, project: Project, recorded: str) -> str:
 @lru_cache(maxsize=4096)
 def _sha256(path: Path, size: int, modified: int) -> str:
     """A file's hash, taken once for each state of the file."""
-    return warehouse.file_sha256(path)
+    return parquet.file_sha256(path)

@@ -19,7 +19,7 @@ from spanbench_pipeline.config.experiment import Experiment
 from spanbench_pipeline.config.project import Project
 from spanbench_pipeline.core import tables
 from spanbench_pipeline.pipeline.stage import Check, Outcome, Reader, Stage
-from spanbench_pipeline.storage import warehouse
+from spanbench_pipeline.storage import parquet
 
 TABLE = "metric_history"
 _DIGITS = 32
@@ -74,7 +74,7 @@ def _sound(corpus: str, path: Path) -> bool:
 
 
 def _digest(corpus: str, path: Path) -> str:
-    text = f"{corpus}\n{warehouse.file_sha256(path)}"
+    text = f"{corpus}\n{parquet.file_sha256(path)}"
     return hashlib.sha256(text.encode()).hexdigest()[:_DIGITS]
 
 
@@ -101,7 +101,7 @@ def _store(project: Project, corpus: str, begun: str, table: pa.Table) -> str:
     folder = project.home / "history" / corpus
     staged = folder / ".new"  # One name: what a killed run left is written over.
     try:
-        warehouse.write(staged, TABLE, table)
+        parquet.write(staged, TABLE, table)
         name = f"{begun}-{_digest(corpus, staged)}"
         staged.replace(folder / f"{name}.parquet")
     finally:

@@ -20,7 +20,7 @@ from spanbench_pipeline.pipeline.stage import Check, Outcome, Reader, Rows, Stag
 from spanbench_pipeline.pipeline.stages import embeddings
 from spanbench_pipeline.pipeline.staleness import Key
 from spanbench_pipeline.reports import regression_text
-from spanbench_pipeline.storage import accepted_run, warehouse
+from spanbench_pipeline.storage import accepted_run, parquet
 
 
 def stages(experiment: Experiment, project: Project) -> list[Stage]:
@@ -146,7 +146,7 @@ def _regression(corpus: str, rule: Rule | InputError, reader: Reader) -> Outcome
         Run(
             reader.all("query_metrics"),
             reader.table("fingerprints"),
-            {config: state for config, state in states.items() if state != warehouse.MEASURED},
+            {config: state for config, state in states.items() if state != parquet.MEASURED},
         ),
         rule,
         corpus=corpus,

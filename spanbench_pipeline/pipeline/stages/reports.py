@@ -28,7 +28,7 @@ from spanbench_pipeline.reports import audit, client, developer
 from spanbench_pipeline.reports.inputs import ReportInputs
 from spanbench_pipeline.reports.render import html, markdown
 from spanbench_pipeline.storage import files as writing
-from spanbench_pipeline.storage import warehouse
+from spanbench_pipeline.storage import parquet
 
 SINGLE = (
     "documents",
@@ -173,7 +173,7 @@ def _inputs(
     single = {name: reader.table(name) for name in SINGLE}
     many = {name: reader.all(name) for name in PER_CONFIG}
     measured = {
-        row["config"] for row in single["configs"].to_pylist() if row["state"] == warehouse.MEASURED
+        row["config"] for row in single["configs"].to_pylist() if row["state"] == parquet.MEASURED
     }
     if baseline not in measured and baseline != experiment.baseline:
         raise InputError(f"the baseline {baseline!r} was not measured; choose another")
@@ -235,7 +235,7 @@ def _changed(folder: Path, listed: pa.Table) -> Rows:
         row
         for row in listed.to_pylist()
         if not (folder / row["file"]).is_file()
-        or warehouse.file_sha256(folder / row["file"]) != row["sha256"]
+        or parquet.file_sha256(folder / row["file"]) != row["sha256"]
     ]
 
 

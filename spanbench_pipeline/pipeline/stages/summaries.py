@@ -28,7 +28,7 @@ from spanbench_pipeline.pipeline.stages import candidates, embeddings
 from spanbench_pipeline.pipeline.staleness import Key
 from spanbench_pipeline.retrieval.cards import ROUTING_CHARS, cards
 from spanbench_pipeline.retrieval.texts import chunk_texts
-from spanbench_pipeline.storage import warehouse
+from spanbench_pipeline.storage import parquet
 
 _ANALYSIS = "spanbench_pipeline.analysis"
 _RETRIEVAL = "spanbench_pipeline.retrieval"
@@ -168,7 +168,7 @@ def _chunk_stats(experiment: Experiment, reader: Reader) -> Outcome:
     vectors = _first_embeddings(experiment)
     for name, settings in experiment.chunkers.items():
         stored = reader.stored(vectors[name]) if name in vectors else None
-        measured = stored is not None and stored.state == warehouse.MEASURED
+        measured = stored is not None and stored.state == parquet.MEASURED
         encoder = _encoder_of(experiment, name)
         parts.append(
             chunk_stats.chunk_stats(
@@ -238,7 +238,7 @@ def _config_stats(experiment: Experiment, reader: Reader) -> Outcome:
 def _is_measured(experiment: Experiment, config: Configuration, reader: Reader) -> bool:
     """Whether a configuration ranked anything, whatever its depth lets be measured of that."""
     rankings = reader.stored((experiment.corpus, "rankings", config.slug))
-    return rankings.state == warehouse.MEASURED
+    return rankings.state == parquet.MEASURED
 
 
 def _of_bm25(experiment: Experiment) -> list[Configuration]:

@@ -18,7 +18,8 @@ from spanbench_pipeline.pipeline.stage import Outcome, Reader, Stage
 from spanbench_pipeline.pipeline.stages import history
 from spanbench_pipeline.pipeline.staleness import Key
 from spanbench_pipeline.storage import files as writing
-from spanbench_pipeline.storage import warehouse
+from spanbench_pipeline.storage import parquet
+from spanbench_pipeline.storage import views as duckdb_views
 
 KEY = ("warehouse",)
 
@@ -31,7 +32,7 @@ def stage(stages: Sequence[Stage]) -> Stage:
         description="spanbench.duckdb: one view a table, over the Parquet files of all corpora.",
         compute=lambda reader: _compute(reader, stages),
         deps=_last(stages),
-        modules=("spanbench_pipeline.storage.warehouse",),
+        modules=("spanbench_pipeline.storage.views",),
         kinds=("duckdb",),
         partial=True,
         damage=partial(_damage, stages),
@@ -81,7 +82,7 @@ def _existing(project: Project, s: Stage) -> list[Path]:
 
 
 def _opens(s: Stage, path: Path) -> bool:
-    return warehouse.has_columns(path, s.table)
+    return parquet.has_columns(path, s.table)
 
 
 def _compute(reader: Reader, stages: Sequence[Stage]) -> Outcome:
@@ -92,7 +93,7 @@ def _compute(reader: Reader, stages: Sequence[Stage]) -> Outcome:
         writing.staged(project.database) as temporary,
         duckdb.connect(str(temporary)) as connection,
     ):
-        for statement in warehouse.view_statements(existing):
+        for statement in duckdb_views.view_statements(existing):
             connection.execute(statement)
         made = _definitions(connection, project)
     rows = [
@@ -101,7 +102,7 @@ def _compute(reader: Reader, stages: Sequence[Stage]) -> Outcome:
     ]
     return Outcome(
         tables.from_rows("warehouse_views", rows),
-        data_version=warehouse.views_digest(existing, project.home),
+        data_version=duckdb_views.views_digest(existing, project.home),
         warnings=tuple(left_out(project, stages)),
     )
 

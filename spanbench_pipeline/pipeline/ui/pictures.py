@@ -32,7 +32,7 @@ from spanbench_pipeline.reports.render.blocks import Bar, Panel, write
 from spanbench_pipeline.reports.render.markdown import escape
 from spanbench_pipeline.reports.sections import losses
 from spanbench_pipeline.reports.sections.shared import SHOWN, metric_names, parts_of
-from spanbench_pipeline.storage import warehouse
+from spanbench_pipeline.storage import parquet
 
 HEADLINE = f"complete_grounding@{TOP}"
 """The metric that stands for a configuration where there is room for one."""
@@ -312,7 +312,7 @@ def _chart(runs: Sequence[tuple[str, Mapping[str, float | None]]], baseline: str
 def _states(seen: Seen) -> str:
     """How many configurations were measured, and why the others were not."""
     rows = seen.table.to_pylist()
-    absent = [row for row in rows if row["state"] != warehouse.MEASURED]
+    absent = [row for row in rows if row["state"] != parquet.MEASURED]
     said = f"{len(rows) - len(absent):,} of {len(rows):,} configurations were measured."
     lines = [f"- **{escape(row['config'])}**: {escape(row['state'])}" for row in absent]
     return "\n".join([said, *([""] if lines else []), *lines])

@@ -1,8 +1,6 @@
-"""Parquet files, one an asset, and the DuckDB views over them.
+"""The DuckDB views over stored tables, and a connection on which a query can reach nothing else.
 
-Parquet is the truth. A file is written under a temporary name and renamed, so a reader meets the
-old table or the new one, never half of one. ``spanbench.duckdb`` holds views alone and can be
-deleted at any time.
+``spanbench.duckdb`` holds views alone and can be deleted at any time.
 """
 
 from __future__ import annotations
@@ -11,19 +9,13 @@ import hashlib
 import tempfile
 import weakref
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 import pyarrow as pa
-import pyarrow.parquet as pq
 
 from spanbench_pipeline.core import tables
-from spanbench_pipeline.core.errors import InputError
-from spanbench_pipeline.storage import files as writing
 
-MEASURED = "measured"
-_STATE = b"spanbench.state"
 _CONFINED = (
     "python_enable_replacements = false",
     "autoload_known_extensions = false",
@@ -32,77 +24,6 @@ _CONFINED = (
     "allow_persistent_secrets = false",
 )
 """What no query of a person gets: other variables than views, and what reaches the network."""
-
-
-@dataclass(frozen=True)
-class Stored:
-    """A table as read back, with the state it was stored under."""
-
-    table: pa.Table
-    state: str
-
-
-@dataclass(frozen=True)
-class Written:
-    """What a write left: the file's sha256 and the table's state."""
-
-    sha256: str
-    state: str
-
-
-def file_sha256(path: Path) -> str:
-    """sha256 of a file's bytes, as hexadecimal digits."""
-    with path.open("rb") as stream:
-        return hashlib.file_digest(stream, "sha256").hexdigest()
-
-
-def write(path: Path, name: str, table: pa.Table, state: str = MEASURED) -> Written:
-    """Stores ``table`` as the declared table ``name``; atomic, and the same bytes every time.
-
-    Only one process at a time may write ``path``; what one that was killed left of it is removed.
-    """
-    conformed = tables.conform(name, table).replace_schema_metadata({_STATE: state.encode()})
-    writing.remove_leftovers(path)
-    with writing.staged(path) as temporary:
-        pq.write_table(conformed, temporary, compression="zstd", write_page_checksum=True)
-        digest = file_sha256(temporary)
-    return Written(digest, state)
-
-
-def read(path: Path, name: str) -> Stored:
-    """The declared table ``name`` from its file.
-
-    Raises InputError where the file is missing, damaged, or of another schema.
-    """
-    if not path.is_file():
-        raise InputError(f"{path}: this table is not there; spanbench run makes it")
-    try:
-        table = pq.read_table(path, partitioning=None, page_checksum_verification=True)
-    except (OSError, pa.ArrowException) as error:
-        raise InputError(
-            f"{path}: the stored table is damaged ({str(error).splitlines()[0]}); "
-            "spanbench run makes it anew"
-        ) from error
-    state = (table.schema.metadata or {}).get(_STATE, MEASURED.encode()).decode()
-    wanted = tables.TABLES[name].schema
-    table = table.replace_schema_metadata(None)
-    if not table.schema.equals(wanted):
-        raise InputError(f"{path}: not the columns of table {name}; spanbench run makes it anew")
-    return Stored(table, state)
-
-
-def has_columns(path: Path, name: str) -> bool:
-    """Whether a file can be opened as the declared table ``name``; its rows are not read."""
-    try:
-        schema = pq.read_schema(path).remove_metadata()
-    except (OSError, pa.ArrowException):
-        return False
-    return bool(schema.equals(tables.TABLES[name].schema))
-
-
-def relative_path(key: Sequence[str]) -> str:
-    """Where the table of an asset lies under ``parquet/``: ``corpus/stage/name.parquet``."""
-    return "/".join(key) + ".parquet"
 
 
 def view_statements(files: Mapping[str, Sequence[Path]]) -> list[str]:

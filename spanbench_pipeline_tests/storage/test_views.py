@@ -1,83 +1,22 @@
-"""Stored tables come back equal, whole or not at all, and the same bytes every time."""
+"""Views read the files that they are given, and a query on them reaches nothing else."""
 
 from __future__ import annotations
 
 from pathlib import Path
 
 import duckdb
-import pyarrow as pa
 import pytest
 
 from spanbench_pipeline.core import tables
-from spanbench_pipeline.core.errors import InputError
-from spanbench_pipeline.storage import warehouse
-
-ROWS = [
-    {"corpus": "c", "config": "b", "query_id": "q", "metric": "mrr", "k": None, "value": 0.5},
-    {"corpus": "c", "config": "a", "query_id": "q", "metric": "recall", "k": 10, "value": None},
-]
-
-
-def table() -> pa.Table:
-    return tables.from_rows("query_metrics", ROWS)
-
-
-def test_round_trip_with_state_and_equal_bytes(tmp_path: Path):
-    first = warehouse.write(tmp_path / "x" / "a.parquet", "query_metrics", table())
-    second = warehouse.write(tmp_path / "b.parquet", "query_metrics", table())
-    assert first == second
-    assert first.sha256 == warehouse.file_sha256(tmp_path / "b.parquet")
-    stored = warehouse.read(tmp_path / "b.parquet", "query_metrics")
-    assert stored.table.equals(table())
-    assert stored.state == "measured"
-    empty = tables.empty("query_metrics")
-    third = warehouse.write(tmp_path / "b.parquet", "query_metrics", empty, "not measured: why")
-    assert third.sha256 != first.sha256
-    assert warehouse.read(tmp_path / "b.parquet", "query_metrics").state == "not measured: why"
-    assert [p.name for p in tmp_path.iterdir() if p.is_file()] == ["b.parquet"]
-
-
-def test_every_single_flipped_or_missing_byte_is_noticed_or_harmless(tmp_path: Path):
-    path = tmp_path / "a.parquet"
-    warehouse.write(path, "query_metrics", table())
-    whole = path.read_bytes()
-    refused = 0
-    for at in range(0, len(whole), 7):
-        path.write_bytes(whole[:at] + bytes([whole[at] ^ 0xFF]) + whole[at + 1 :])
-        try:
-            found = warehouse.read(path, "query_metrics").table
-        except InputError:
-            refused += 1
-        else:
-            assert found.equals(table()), f"byte {at} changed a value unnoticed"
-    assert refused > 20
-    path.write_bytes(whole[:-10])
-    with pytest.raises(InputError, match=r"a\.parquet.*damaged"):
-        warehouse.read(path, "query_metrics")
-
-
-def test_a_missing_file_and_a_foreign_table_are_named(tmp_path: Path):
-    with pytest.raises(InputError, match="not there"):
-        warehouse.read(tmp_path / "none.parquet", "query_metrics")
-    warehouse.write(tmp_path / "a.parquet", "query_metrics", table())
-    with pytest.raises(InputError, match="not the columns of table rankings"):
-        warehouse.read(tmp_path / "a.parquet", "rankings")
-
-
-def test_a_failed_write_leaves_the_old_file_and_no_other(tmp_path: Path):
-    path = tmp_path / "a.parquet"
-    warehouse.write(path, "query_metrics", table())
-    with pytest.raises(tables.TableError):
-        warehouse.write(path, "query_metrics", table().drop_columns(["value"]))
-    assert [p.name for p in tmp_path.iterdir()] == ["a.parquet"]
-    assert warehouse.read(path, "query_metrics").table.equals(table())
+from spanbench_pipeline.storage import parquet, views
+from spanbench_pipeline_tests.storage.test_parquet import table
 
 
 def test_views_over_files_and_over_nothing(tmp_path: Path):
     quoted = tmp_path / "it's"
-    warehouse.write(quoted / "a.parquet", "query_metrics", table())
+    parquet.write(quoted / "a.parquet", "query_metrics", table())
     files = {"query_metrics": [quoted / "a.parquet"]}
-    connection = warehouse.connect(files)
+    connection = views.connect(files)
     assert connection.execute("SELECT config, k, value FROM query_metrics").fetchall() == [
         ("a", 10, None),
         ("b", None, 0.5),
@@ -90,8 +29,8 @@ def test_views_over_files_and_over_nothing(tmp_path: Path):
     moved = tmp_path / "moved"
     quoted.rename(moved)
     elsewhere = {"query_metrics": [moved / "a.parquet"]}
-    assert warehouse.views_digest(files, quoted) == warehouse.views_digest(elsewhere, moved)
-    assert warehouse.views_digest(files, quoted) != warehouse.views_digest({}, quoted)
+    assert views.views_digest(files, quoted) == views.views_digest(elsewhere, moved)
+    assert views.views_digest(files, quoted) != views.views_digest({}, quoted)
 
 
 REACHES = [
@@ -113,7 +52,7 @@ def beside(tmp_path: Path) -> tuple[dict[str, list[Path]], dict[str, Path]]:
     """A view's file, and others that no view reads: beside it, and linked into its folder."""
     folder = tmp_path / "it's"
     for path in (folder / "a.parquet", tmp_path / "other.parquet"):
-        warehouse.write(path, "query_metrics", table())
+        parquet.write(path, "query_metrics", table())
     (folder / "link.parquet").symlink_to(tmp_path / "other.parquet")
     places = {
         "other": tmp_path / "other.parquet",
@@ -127,7 +66,7 @@ def beside(tmp_path: Path) -> tuple[dict[str, list[Path]], dict[str, Path]]:
 def test_a_query_reads_the_files_behind_the_views_alone(tmp_path: Path, query: str):
     files, places = beside(tmp_path)
     quoted = {name: str(path).replace("'", "''") for name, path in places.items()}
-    with warehouse.connect(files) as connection:
+    with views.connect(files) as connection:
         assert connection.execute("SELECT count(*) FROM query_metrics").fetchall() == [(2,)]
         with pytest.raises(duckdb.PermissionException):
             connection.execute(query.format(**quoted))
@@ -135,7 +74,7 @@ def test_a_query_reads_the_files_behind_the_views_alone(tmp_path: Path, query: s
 
 def test_files_are_read_where_that_is_asked_for_and_never_the_network(tmp_path: Path):
     files, places = beside(tmp_path)
-    with warehouse.connect(files, allow_files=True) as connection:
+    with views.connect(files, allow_files=True) as connection:
         found = connection.execute(f"SELECT count(*) FROM '{places['other']}'").fetchall()
         assert found == [(2,)]
         with pytest.raises(duckdb.Error, match="httpfs"):
@@ -156,14 +95,14 @@ def test_files_are_read_where_that_is_asked_for_and_never_the_network(tmp_path: 
 def test_no_query_opens_the_door(tmp_path: Path, query: str, allow_files: bool):
     files = table()
     assert files.num_rows
-    with warehouse.connect({}, allow_files=allow_files) as connection, pytest.raises(duckdb.Error):
+    with views.connect({}, allow_files=allow_files) as connection, pytest.raises(duckdb.Error):
         connection.execute(query)
 
 
 def test_each_connection_spills_into_a_private_folder_that_goes_with_it() -> None:
     found = []
     for _ in range(2):
-        connection = warehouse.connect({})
+        connection = views.connect({})
         connection.execute("SELECT current_setting('temp_directory')")
         spill = Path(connection.fetchall()[0][0])
         assert spill.stat().st_mode & 0o777 == 0o700
