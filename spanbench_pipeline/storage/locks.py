@@ -1,7 +1,7 @@
 """Locks of files: one run of a corpus at a time, and one writer at a time.
 
 A lock is a file that the kernel guards (flock), so it is free as soon as whoever held it has died,
-by whatever means. A run's is held by a *group*: the processes of one run share it, and all others wait.
+by whatever means. A run's is held by a *group*: the processes of one run share it, all others wait.
 Who holds several takes them in one order, by name; so no two can wait for each other.
 """
 
