@@ -27,7 +27,7 @@ Cell = tuple[Any, ...]
 
 
 def config_metrics(query_metrics: pa.Table, queries: pa.Table) -> pa.Table:
-    """The table ``config_metrics`` of every configuration in ``query_metrics``.
+    """Return the table ``config_metrics`` of every configuration in ``query_metrics``.
 
     ``subset`` null is the mean over all queries. Where queries name subsets, each has rows of its
     own, and ``macro`` is the mean of the subsets' means: every subset weighs the same, one without
@@ -49,7 +49,7 @@ def config_metrics(query_metrics: pa.Table, queries: pa.Table) -> pa.Table:
 
 
 def clause_type_metrics(query_metrics: pa.Table, queries: pa.Table) -> pa.Table:
-    """The table ``clause_type_metrics``; queries without a clause type are left out."""
+    """Return the table ``clause_type_metrics``; queries without a clause type are left out."""
     _require_complete(query_metrics, queries)
     type_of = _column_by_query(queries, "clause_type")
     means = _means(query_metrics, {q: t for q, t in type_of.items() if t is not None})
@@ -57,14 +57,14 @@ def clause_type_metrics(query_metrics: pa.Table, queries: pa.Table) -> pa.Table:
 
 
 def mean(values: list[float]) -> float | None:
-    """The arithmetic mean; of no values: None."""
+    """Return the arithmetic mean; of no values: None."""
     return math.fsum(values) / len(values) if values else None
 
 
 def values_by_query(
     query_metrics: pa.Table, metric: str, k: int
 ) -> dict[str, dict[str, float | None]]:
-    """Configuration -> query -> value of one metric; None where it is undefined."""
+    """Return configuration -> query -> value of one metric; None where it is undefined."""
     wanted = (pc.field("metric") == metric) & (pc.field("k") == k)
     found: dict[str, dict[str, float | None]] = defaultdict(dict)
     columns = query_metrics.filter(wanted).select(["config", "query_id", "value"])
@@ -74,7 +74,7 @@ def values_by_query(
 
 
 def _require_complete(query_metrics: pa.Table, queries: pa.Table) -> None:
-    """ValueError where a query lacks a metric, or a metric its query: n would be wrong."""
+    """Raise ValueError where a query lacks a metric, or a metric its query: n would be wrong."""
     require_one(query_metrics, "corpus")
     ids, cell = query_metrics["query_id"], ["config", "metric", "k"]
     counted = query_metrics.group_by(cell).aggregate([("query_id", "count_distinct")])
@@ -100,7 +100,9 @@ def _column_by_query(queries: pa.Table, column: str) -> dict[str, Any]:
 def _means(
     query_metrics: pa.Table, part_of: Mapping[str, Any]
 ) -> dict[Cell, tuple[float | None, int]]:
-    """(config, part, metric, k) -> (mean, how many values), over the queries in ``part_of``."""
+    """Return (config, part, metric, k) -> (mean, how many values), over the queries in
+    ``part_of``.
+    """
     asked = pa.array(list(part_of), pa.string())
     rows = query_metrics.filter(pc.is_in(query_metrics["query_id"], value_set=asked))
     parts = pa.array(list(part_of.values()), pa.string())
@@ -116,7 +118,7 @@ def _means(
 
 
 def _cells(columns: list[pa.ChunkedArray]) -> tuple[list[Cell], npt.NDArray[np.int64]]:
-    """The distinct rows of ``columns``, and which of them each row is, by position."""
+    """Return the distinct rows of ``columns``, and which of them each row is, by position."""
     code = np.zeros(len(columns[0]), dtype=np.int64)
     for column in columns:
         encoded = pa.chunked_array(column).combine_chunks().dictionary_encode("encode")

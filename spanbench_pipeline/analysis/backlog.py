@@ -74,7 +74,7 @@ def backlog(
     config_metrics: pa.Table,
     baseline: str,
 ) -> Backlog:
-    """The fix backlog of ``baseline``.
+    """Return the fix backlog of ``baseline``.
 
     ``failure_labels`` may hold other configurations' as well. Levers with equally many failing
     queries come in the order of ``LEVERS``. Raises NotMeasured where the baseline was not measured,
@@ -112,7 +112,7 @@ def _row(lever: str, failing: int, pair: Mapping[str, Any] | None) -> BacklogRow
 def _comparison(
     lever: str, baseline: Configuration, experiment: Experiment, pairs: list[dict[str, Any]]
 ) -> dict[str, Any] | None:
-    """The pair that shows what turning ``lever`` away from the baseline's setting does.
+    """Return the pair that shows what turning ``lever`` away from the baseline's setting does.
 
     One that starts at the baseline itself before any other, then the largest delta, then the order
     of the configurations; None where there is no pair.
@@ -135,7 +135,7 @@ def _comparison(
 
 
 def _grounding(config_metrics: pa.Table) -> dict[str, float]:
-    """Configuration -> complete_grounding@5 over the whole corpus."""
+    """Return configuration -> complete_grounding@5 over the whole corpus."""
     return {
         row["config"]: row["value"]
         for row in config_metrics.to_pylist()
@@ -144,7 +144,7 @@ def _grounding(config_metrics: pa.Table) -> dict[str, float]:
 
 
 def _best(baseline: Configuration, experiment: Experiment, grounding: Mapping[str, float]) -> Best:
-    """The highest value; of equal ones the baseline, then configuration order.
+    """Return the highest value; of equal ones the baseline, then configuration order.
 
     A change that gains nothing is not to be recommended, hence the baseline first.
     """

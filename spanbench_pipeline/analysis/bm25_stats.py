@@ -48,7 +48,7 @@ class Read:
     """Token -> how many of the texts hold it."""
 
     def average_idf(self, rule: str) -> float | None:
-        """The mean over all tokens, as the rule has it before it mends negative ones."""
+        """Return the mean over all tokens, as the rule has it before it mends negative ones."""
         if not self.holding:
             return None
         return math.fsum(IDF[rule](self.n_texts, n) for n in self.holding.values()) / len(
@@ -57,7 +57,7 @@ class Read:
 
 
 def read(texts: Iterable[str], tokens: Tokenizer) -> Read:
-    """What ``tokens`` finds in ``texts``."""
+    """Return what ``tokens`` finds in ``texts``."""
     holding: Counter[str] = Counter()
     n_texts = n_wordless = letters = outside = 0
     for text in texts:
@@ -70,7 +70,7 @@ def read(texts: Iterable[str], tokens: Tokenizer) -> Read:
 
 
 def of_texts(prefix: str, found: Read, rule: str) -> Stats:
-    """The stats of what is indexed: of chunks (``CHUNKS``) or of cards (``CARDS``)."""
+    """Return the stats of what is indexed: of chunks (``CHUNKS``) or of cards (``CARDS``)."""
     return {
         f"{prefix}average_idf": found.average_idf(rule),
         f"{prefix}texts_without_token": float(found.n_wordless),
@@ -79,7 +79,7 @@ def of_texts(prefix: str, found: Read, rule: str) -> Stats:
 
 
 def of_queries(found: Read) -> Stats:
-    """The stats of what is asked."""
+    """Return the stats of what is asked."""
     return {
         f"{CHUNKS}queries_without_token": float(found.n_wordless),
         f"{CHUNKS}query_letters_outside": found.letters_outside,
@@ -87,7 +87,8 @@ def of_queries(found: Read) -> Stats:
 
 
 def of_lists(candidates: pa.Table) -> Stats:
-    """The stat of a BM25 channel's lists: in how many the first place goes by chunk order alone.
+    """Return the stat of a BM25 channel's lists: in how many the first place goes by chunk order
+    alone.
 
     Those are the lists whose first two chunks have one score, but for rounding.
     """
@@ -104,7 +105,7 @@ def _is_one_score(one: float, other: float) -> bool:
 
 
 def table(corpus: str, stats: Mapping[str, Stats]) -> pa.Table:
-    """Rows of the table ``config_stats``, from each configuration's stats."""
+    """Return rows of the table ``config_stats``, from each configuration's stats."""
     rows = [
         {"corpus": corpus, "config": config, "stat": stat, "value": value}
         for config, found in stats.items()
@@ -114,5 +115,5 @@ def table(corpus: str, stats: Mapping[str, Stats]) -> pa.Table:
 
 
 def is_one(stat: str, names: Iterable[str]) -> bool:
-    """Whether a stat is one of ``names``, of chunks or of cards."""
+    """Return whether a stat is one of ``names``, of chunks or of cards."""
     return any(stat in (CHUNKS + name, CARDS + name) for name in names)

@@ -23,7 +23,7 @@ def chunk_stats(
     embeddings: pa.Table | None = None,
     max_length: int | None = None,
 ) -> pa.Table:
-    """The table ``chunk_stats`` of one chunker.
+    """Return the table ``chunk_stats`` of one chunker.
 
     ``embeddings`` are those of one encoder, ``max_length`` the word pieces it reads, special ones
     included; without them ``truncated_share`` is null.
@@ -51,19 +51,21 @@ def median_chars(lengths: Ints) -> float | None:
 
 
 def spans_contained(relevance: Relevance) -> float | None:
-    """Gold spans wholly inside at least one chunk, divided by the gold spans."""
+    """Return gold spans wholly inside at least one chunk, divided by the gold spans."""
     inside, _ = spans.containing_pairs(relevance.gold, relevance.chunks)
     return _share(np.bincount(inside, minlength=len(relevance.gold)) > 0)
 
 
 def precision_ceiling(relevance: Relevance) -> float:
-    """The mean precision@5 of a perfect ranking: mean over all queries of min(relevant, 5) / 5."""
+    """Return the mean precision@5 of a perfect ranking: mean over all queries of min(relevant, 5) /
+    5.
+    """
     best = np.minimum(relevance.relevant_counts, TOP)
     return int(best.sum()) / (TOP * len(best))
 
 
 def truncated_share(embeddings: pa.Table | None, max_length: int | None) -> float | None:
-    """Chunks with more word pieces than the encoder reads, divided by the chunks.
+    """Return chunks with more word pieces than the encoder reads, divided by the chunks.
 
     Special word pieces count. Nothing encoded: None.
     """
@@ -74,5 +76,5 @@ def truncated_share(embeddings: pa.Table | None, max_length: int | None) -> floa
 
 
 def _share(holds: Bools) -> float | None:
-    """The share of True; of nothing: None."""
+    """Return the share of True; of nothing: None."""
     return int(holds.sum()) / len(holds) if len(holds) else None

@@ -29,7 +29,8 @@ def config_pairs(
     *,
     corpus: str,
 ) -> pa.Table:
-    """The table ``config_pairs``: both directions of every two that differ in one lever alone.
+    """Return the table ``config_pairs``: both directions of every two that differ in one lever
+    alone.
 
     ``query_metrics`` and ``rankings`` hold those of all measured configurations. ``delta`` is the
     mean of complete_grounding@5 after the change minus before it, which over the same queries is
@@ -62,7 +63,7 @@ def config_pairs(
 def filter_pairs(
     configurations: Sequence[Configuration], config_pairs: pa.Table
 ) -> list[dict[str, Any]]:
-    """The rows of ``config_pairs`` that add a filter and take none away.
+    """Return the rows of ``config_pairs`` that add a filter and take none away.
 
     Their ``fixed_queries`` are grounded only through the filter. In configuration order.
     """
@@ -99,7 +100,7 @@ def _change(
 
 
 def _relevant_in_top(rankings: pa.Table, gold_spans: pa.Table) -> dict[str, set[tuple[str, str]]]:
-    """Configuration -> (query, chunk) of the relevant chunks in its top 5."""
+    """Return configuration -> (query, chunk) of the relevant chunks in its top 5."""
     ranked = deduplicate(rankings)
     top = ranked.filter(pc.less_equal(ranked["rank"], TOP))
     retrieved, gold = spans_by_query(top, gold_spans)

@@ -25,7 +25,7 @@ def config_stats(
     *,
     corpus: str,
 ) -> pa.Table:
-    """The table ``config_stats``; every table given holds all measured configurations.
+    """Return the table ``config_stats``; every table given holds all measured configurations.
 
     - ``precision_attained``: mean precision@5 / the chunker's precision_ceiling. Ceiling 0: null.
     - ``wrong_document_share``: of the chunks in all top fives, the share whose document holds no
@@ -63,7 +63,7 @@ def _ceilings(chunk_stats: pa.Table) -> dict[str, float]:
 
 
 def _wrong_document_shares(rankings: pa.Table, gold_spans: pa.Table) -> dict[str, float]:
-    """Configuration -> share; a configuration without any ranked chunk is not in it."""
+    """Return configuration -> share; a configuration without any ranked chunk is not in it."""
     ranked = deduplicate(rankings)
     top = ranked.filter(pc.less_equal(ranked["rank"], TOP))
     retrieved, gold = spans_by_query(top, gold_spans)

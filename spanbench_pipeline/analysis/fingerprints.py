@@ -49,12 +49,14 @@ Prints = dict[str, str]
 
 
 def table_hash(name: str, table: pa.Table) -> str:
-    """A hash of the rows of one of the tables in ``HASHED``, in whatever order they stand."""
+    """Return a hash of the rows of one of the tables in ``HASHED``, in whatever order they
+    stand.
+    """
     return rows_hash(table, HASHED[name])
 
 
 def rows_hash(table: pa.Table, names: Sequence[str]) -> str:
-    """A hash of the rows of some columns, in whatever order they stand."""
+    """Return a hash of the rows of some columns, in whatever order they stand."""
     columns = [table[c].to_pylist() for c in names]
     rows = sorted(json.dumps(row, ensure_ascii=False) for row in zip(*columns, strict=True))
     return hashlib.sha256("\n".join(rows).encode()).hexdigest()
@@ -69,7 +71,7 @@ def fingerprints(
     models: Mapping[str, str],
     carded: Collection[str] = (),
 ) -> pa.Table:
-    """The table ``fingerprints``: the corpus's rows (config null) and each configuration's.
+    """Return the table ``fingerprints``: the corpus's rows (config null) and each configuration's.
 
     ``chunks`` gives each chunker's chunks, ``models`` the fingerprint of each encoder's and
     reranker's weights (which covers their limits), by name in the experiment, and ``carded`` the
@@ -109,7 +111,7 @@ def fingerprints(
 
 
 def chunk_chars(chunks: pa.Table) -> str:
-    """How long a chunker's chunks are: shortest, quartiles and longest, in characters.
+    """Return how long a chunker's chunks are: shortest, quartiles and longest, in characters.
 
     A quartile is the length at position n x q // 4 of the n sorted ones, so that the middle one is
     the upper median, as in chunk_stats.
@@ -122,13 +124,13 @@ def chunk_chars(chunks: pa.Table) -> str:
 
 
 def parameters(settings: ChunkerSettings) -> str:
-    """A chunker's strategy and what the experiment sets of it."""
+    """Return a chunker's strategy and what the experiment sets of it."""
     params = json.dumps(dict(settings.params), sort_keys=True, default=str)
     return f"{settings.strategy} {params}"
 
 
 def _hashes(whole: Mapping[str, Any], prints: Mapping[str, Any]) -> dict[str, str]:
-    """One hash of what makes a configuration's index, and one of what makes its rankings."""
+    """Return one hash of what makes a configuration's index, and one of what makes its rankings."""
     corpus = {name: str(whole[name]) for name in ("documents", "n_documents")}
     index = corpus | {name: str(prints[name]) for name in INDEX if name in prints}
     asked = {name: str(whole[name]) for name in ("queries", "depth")}
@@ -155,7 +157,7 @@ def _table(corpus: str, found: Sequence[tuple[str | None, Mapping[str, Any]]]) -
 def _levers(
     experiment: Experiment, config: Configuration, models: Mapping[str, str]
 ) -> dict[str, Any]:
-    """A configuration's settings but its chunker; what it does not use has no entry."""
+    """Return a configuration's settings but its chunker; what it does not use has no entry."""
     found: dict[str, Any] = {
         "retriever": config.retriever,
         "doc_scope": config.doc_scope,
@@ -178,7 +180,7 @@ def _levers(
 
 
 def _matching(config: Configuration, unspaced: bool) -> dict[str, str]:
-    """How BM25 matches words, and by whose rules; nothing where all is default or not used.
+    """Return how BM25 matches words, and by whose rules; nothing where all is default or not used.
 
     What segments scripts without spaces decides nothing where no text is in one (``unspaced``).
     """
@@ -191,7 +193,7 @@ def _matching(config: Configuration, unspaced: bool) -> dict[str, str]:
 
 
 def by_config(table: pa.Table) -> dict[str | None, Prints]:
-    """Configuration (None: the whole corpus) -> name -> value."""
+    """Return configuration (None: the whole corpus) -> name -> value."""
     found: dict[str | None, Prints] = {}
     for row in table.to_pylist():
         found.setdefault(row["config"], {})[row["name"]] = row["value"]
@@ -199,13 +201,14 @@ def by_config(table: pa.Table) -> dict[str | None, Prints]:
 
 
 def digest(prints: Mapping[str | None, Prints], config: str) -> str:
-    """One hash of all that a configuration's figures rest on, the corpus included."""
+    """Return one hash of all that a configuration's figures rest on, the corpus included."""
     return _hash([prints[None], prints[config]])
 
 
 def same_chunks(prints: Mapping[str | None, Prints], configs: Sequence[str]) -> list[list[str]]:
-    """``configs`` in groups that search the same chunks, in order: only within one of them do
-    metrics that count chunks compare."""
+    """Return ``configs`` in groups that search the same chunks, in order: only within one of them
+    do metrics that count chunks compare.
+    """
     groups: dict[str, list[str]] = {}
     for config in configs:
         groups.setdefault(prints[config]["chunks"], []).append(config)
@@ -213,5 +216,5 @@ def same_chunks(prints: Mapping[str | None, Prints], configs: Sequence[str]) -> 
 
 
 def differing(before: Prints, after: Prints, names: Sequence[str]) -> list[str]:
-    """Those of ``names`` whose values are not the same, in the order given."""
+    """Return those of ``names`` whose values are not the same, in the order given."""
     return [name for name in names if before.get(name) != after.get(name)]

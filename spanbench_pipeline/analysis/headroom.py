@@ -46,7 +46,7 @@ def headroom(
     config: str,
     ks: Sequence[int],
 ) -> pa.Table:
-    """The table ``headroom`` of one configuration: means over queries, as in config_metrics.
+    """Return the table ``headroom`` of one configuration: means over queries, as in config_metrics.
 
     ``candidates`` holds each channel's list; a ranking whose channels are unknown is its own
     candidates. Raises InputError where tables do not fit together (see relevance and rankings),
@@ -72,7 +72,7 @@ def headroom(
 
 
 def fewest_chunks(relevance: Relevance, query: Ints, chunk: Ints, most: int) -> Ints:
-    """The fewest of each query's chunks that cover all of its gold spans: shape (q,).
+    """Return the fewest of each query's chunks that cover all of its gold spans: shape (q,).
 
     ``query`` and ``chunk`` name the relevant chunks that there are to choose from, as positions;
     repeats do no harm. More than ``most`` where ``most`` are not enough, or all are not. No chunk
@@ -93,7 +93,7 @@ def fewest_chunks(relevance: Relevance, query: Ints, chunk: Ints, most: int) -> 
 
 
 def costs(bounds: Mapping[str, float]) -> dict[str, float]:
-    """What each of ``COSTS`` takes away, from the value of each of ``BOUNDS``."""
+    """Return what each of ``COSTS`` takes away, from the value of each of ``BOUNDS``."""
     values = [bounds[bound] for bound in BOUNDS]
     return dict(zip(COSTS, np.diff(values).tolist(), strict=True))
 
@@ -101,7 +101,7 @@ def costs(bounds: Mapping[str, float]) -> dict[str, float]:
 def _by_query(
     values: Mapping[tuple[str, int], Reals], relevance: Relevance, corpus: str, config: str
 ) -> pa.Table:
-    """The values as ``query_metrics`` has them, a bound for a metric."""
+    """Return the values as ``query_metrics`` has them, a bound for a metric."""
     n = len(relevance.query_ids)
     parts = [
         pa.table(

@@ -11,7 +11,8 @@ from spanbench_pipeline.metrics.relevance import require_one
 
 
 def label_cross(failure_labels: pa.Table, forensic_labels: pa.Table, *, corpus: str) -> pa.Table:
-    """The table ``label_cross``: how many queries have each two labels, of every configuration.
+    """Return the table ``label_cross``: how many queries have each two labels, of every
+    configuration.
 
     Both labels look at the top 5, so of ``forensic_labels`` only k = 5 counts; a depth below 5 has
     none, and gives no rows. Pairs that no query has are absent; the counts of a configuration sum

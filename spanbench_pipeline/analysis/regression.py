@@ -61,7 +61,8 @@ class Run:
 
 
 def regression(accepted: Run, current: Run, rule: Rule, *, corpus: str) -> pa.Table:
-    """The table ``regression``: a row for each metric that either run has of a configuration.
+    """Return the table ``regression``: a row for each metric that either run has of a
+    configuration.
 
     Only queries with a defined value in both runs enter n, the means, the difference, its interval
     and p; one that became defined or undefined is a change, named among the changed. Verdicts:
@@ -132,7 +133,9 @@ def _comparable(
     before: Mapping[str | None, Prints],
     after: Mapping[str | None, Prints],
 ) -> tuple[str, str]:
-    """``pass`` and ``comparable`` where both values are of one measure, else why they are not."""
+    """Return ``pass`` and ``comparable`` where both values are of one measure, else why they are
+    not.
+    """
     if others := differing(before[None], after[None], ("documents", "queries", "gold_spans")):
         return NOT_COMPARABLE, f"not comparable, accept anew: other {' and '.join(others)}"
     past = _past_depth(metric, before[None], after[None])
@@ -155,7 +158,9 @@ def _comparable(
 
 
 def _past_depth(metric: Metric, before: Prints, after: Prints) -> str:
-    """Why one of the runs has no value at this k, whatever it stored; empty where both have one."""
+    """Return why one of the runs has no value at this k, whatever it stored; empty where both have
+    one.
+    """
     name, k = metric
     shallower = min(int(before["depth"]), int(after["depth"]))
     if name in OF_DOCUMENTS or not (why := unreached(k, shallower)):
@@ -164,13 +169,13 @@ def _past_depth(metric: Metric, before: Prints, after: Prints) -> str:
 
 
 def _depths(before: Prints, after: Prints) -> str:
-    """How deep the lists go in two runs, where that differs; else empty."""
+    """Return how deep the lists go in two runs, where that differs; else empty."""
     depths = int(before["depth"]), int(after["depth"])
     return "" if depths[0] == depths[1] else f"depth {depths[0]} before, {depths[1]} now"
 
 
 def _other_measure(metric: str, before: Prints, after: Prints) -> list[str]:
-    """Why a metric that counts chunks is another measure now; [] for one that does not."""
+    """Return why a metric that counts chunks is another measure now; [] for one that does not."""
     if metric not in CHUNK_COUNTING:
         return []
     reasons = []
@@ -194,7 +199,7 @@ def _cut(before: Prints, after: Prints) -> str:
 
 
 def _side_by_side(old: Values | None, new: Values | None) -> dict[str, Any]:
-    """What stands in a row that compares nothing: each run's own mean."""
+    """Return what stands in a row that compares nothing: each run's own mean."""
     return {
         "n": None,
         "accepted": None if old is None else _mean(old.values()),

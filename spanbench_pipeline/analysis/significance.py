@@ -43,7 +43,7 @@ class Change:
 
 
 def change(differences: Sequence[float], *, level: float, rounds: int, seed: int) -> Change | None:
-    """What happened to a mean, from each query's difference (after minus before).
+    """Return what happened to a mean, from each query's difference (after minus before).
 
     ``difference`` is their mean. ``p`` as ``p_value`` gives it, ``low`` and ``high`` as
     ``interval`` does. None where there is no query: nothing can be said. The order of the
@@ -60,7 +60,7 @@ def change(differences: Sequence[float], *, level: float, rounds: int, seed: int
 
 
 def p_value(differences: Sequence[float] | Reals, *, rounds: int, seed: int) -> float:
-    """The share of sign patterns under which the mean moves at least as far the same way.
+    """Return the share of sign patterns under which the mean moves at least as far the same way.
 
     Exact, over all 2^m patterns of the m differences that are not 0, where 2^m <= ``rounds``; the
     smallest p is then 2^-m. Otherwise estimated from ``rounds`` random patterns as
@@ -83,7 +83,7 @@ def p_value(differences: Sequence[float] | Reals, *, rounds: int, seed: int) -> 
 def interval(
     differences: Sequence[float] | Reals, *, level: float, rounds: int, seed: int
 ) -> tuple[float, float]:
-    """Where the mean difference lies: the paired bootstrap's percentile interval.
+    """Return where the mean difference lies: the paired bootstrap's percentile interval.
 
     ``rounds`` times as many queries as there are, drawn from them with replacement, give as many
     means; the interval runs from their ``level`` to their 1 - ``level`` quantile. Each end is
@@ -111,7 +111,7 @@ def interval(
 
 
 def _all_sums(values: Reals) -> Reals:
-    """The sums under all sign patterns, shape (2^m,)."""
+    """Return the sums under all sign patterns, shape (2^m,)."""
     sums = np.zeros(1)
     for value in values:
         sums = np.concatenate([sums + value, sums - value])
@@ -121,7 +121,9 @@ def _all_sums(values: Reals) -> Reals:
 def _random_sums(
     sizes: Reals, counts: npt.NDArray[np.int64], rounds: int, seed: int
 ) -> list[Reals]:
-    """The sums under random patterns: of c differences of one size, Binomial(c, 1/2) are up."""
+    """Return the sums under random patterns: of c differences of one size, Binomial(c, 1/2) are
+    up.
+    """
     random = np.random.default_rng(seed)
     n = int(counts.sum())
     if _MOSTLY_EQUAL * len(sizes) >= n:
@@ -137,6 +139,6 @@ def _random_sums(
 
 
 def _blocks(rounds: int, width: int) -> list[int]:
-    """``rounds`` cut into numbers of rows of ``width`` that memory holds."""
+    """Return ``rounds`` cut into numbers of rows of ``width`` that memory holds."""
     rows = max(1, _BLOCK // width)
     return [min(rows, rounds - done) for done in range(0, rounds, rows)]

@@ -58,7 +58,7 @@ class Chunker:
 
 
 def load(settings: ChunkerSettings, path: Path | str) -> Chunker:
-    """The chunker that an experiment names.
+    """Return the chunker that an experiment names.
 
     A strategy without a dot is a module of this package, one with dots any module that Python can
     import. Raises InputError naming ``path`` (the experiment's file), the key, and the nearest
@@ -103,7 +103,7 @@ def _load(where: str, settings: ChunkerSettings) -> Chunker:
 
 
 def chunk_documents(corpus: str, documents: pa.Table, chunker: Chunker) -> pa.Table:
-    """The table ``chunks``: the pieces that ``chunker`` makes of a documents table.
+    """Return the table ``chunks``: the pieces that ``chunker`` makes of a documents table.
 
     Raises InputError naming chunker, document and offsets where pieces are empty, out of range,
     unsorted or given twice, or overlap or leave a gap that the chunker did not declare.
@@ -154,7 +154,9 @@ def _module(where: str, strategy: str) -> ModuleType:
 
 
 def _parameters(where: str, module: ModuleType, given: Mapping[str, Any]) -> dict[str, Any]:
-    """Every parameter of ``module.chunk`` with its value: the given one, else the default."""
+    """Return every parameter of ``module.chunk`` with its value: the given one, else the
+    default.
+    """
     declared = {
         p.name: p
         for p in inspect.signature(module.chunk, eval_str=True).parameters.values()
@@ -185,7 +187,7 @@ def _check_type(where: str, module: ModuleType, parameter: inspect.Parameter, va
 
 
 def _pieces(chunker: Chunker, doc_id: str, text: str) -> Ints:
-    """The checked pieces of one document, shape (n, 2)."""
+    """Return the checked pieces of one document, shape (n, 2)."""
     where = f"chunker {chunker.name!r}, document {doc_id!r} ({len(text)} characters)"
     made = chunker.function(text, **chunker.params)
     try:
@@ -202,7 +204,7 @@ def _pieces(chunker: Chunker, doc_id: str, text: str) -> Ints:
 
 
 def _problems(pieces: Ints, n_chars: int, chunker: Chunker) -> Iterator[str]:
-    """What is wrong with the pieces, the first of each kind, worst kind first."""
+    """Yield what is wrong with the pieces, the first of each kind, worst kind first."""
     start, end = pieces[:, 0], pieces[:, 1]
     reach = np.maximum.accumulate(end)  # how far the pieces so far go: ends need not be sorted
     same_start = start[1:] == start[:-1]

@@ -9,7 +9,7 @@ OVERLAPS = False
 
 
 def chunk(text: str, *, min_chars: int = 200, max_chars: int = 2000) -> list[tuple[int, int]]:
-    """``[start, end)`` of each piece, in code points, end to end over the whole text.
+    """Return ``[start, end)`` of each piece, in code points, end to end over the whole text.
 
     A piece runs from one header to the next, the text before the first header being one too. A
     piece shorter than ``min_chars`` joins the piece before it; one longer than ``max_chars`` is cut
@@ -29,12 +29,14 @@ def chunk(text: str, *, min_chars: int = 200, max_chars: int = 2000) -> list[tup
 
 
 def sizes(*, min_chars: int, max_chars: int) -> tuple[int, int]:
-    """Fewest and most characters of a piece: the first one, and what a cut leaves, may be short."""
+    """Return fewest and most characters of a piece: the first one, and what a cut leaves, may be
+    short.
+    """
     return 1, max_chars
 
 
 def problem(*, min_chars: int, max_chars: int) -> str | None:
-    """What is wrong with the parameters, for the person who set them; None if nothing is."""
+    """Return what is wrong with the parameters, for the person who set them; None if nothing is."""
     if min_chars < 0:
         return f"min_chars = {min_chars} is below 0"
     if max_chars <= min_chars:
@@ -43,14 +45,16 @@ def problem(*, min_chars: int, max_chars: int) -> str | None:
 
 
 def _fold(starts: list[int], end: int, min_chars: int) -> list[int]:
-    """The starts that remain when short pieces join the one before; the first always does."""
+    """Return the starts that remain when short pieces join the one before; the first always
+    does.
+    """
     ends = [*starts[1:], end]
     long = [s for s, e in zip(starts[1:], ends[1:], strict=True) if e - s >= min_chars]
     return [starts[0], *long]
 
 
 def _cut(text: str, start: int, min_chars: int, max_chars: int) -> int:
-    """Where to cut a piece that is too long.
+    """Return where to cut a piece that is too long.
 
     After the period of the last ``". "`` between ``min_chars`` and ``max_chars``, else after the
     last newline there, else at ``max_chars``.

@@ -7,7 +7,7 @@ OVERLAPS = True
 
 
 def chunk(text: str, *, size: int = 1000, step: int = 850) -> list[tuple[int, int]]:
-    """``[start, end)`` of each window, in code points; [] for an empty text.
+    """Return ``[start, end)`` of each window, in code points; [] for an empty text.
 
     A window starts every ``step`` characters and holds ``size``; the first one that reaches the
     end of the text is the last.
@@ -19,12 +19,12 @@ def chunk(text: str, *, size: int = 1000, step: int = 850) -> list[tuple[int, in
 
 
 def sizes(*, size: int, step: int) -> tuple[int, int]:
-    """Fewest and most characters of a window; the last one of a text may be shorter."""
+    """Return fewest and most characters of a window; the last one of a text may be shorter."""
     return size, size
 
 
 def problem(*, size: int, step: int) -> str | None:
-    """What is wrong with the parameters, for the person who set them; None if nothing is."""
+    """Return what is wrong with the parameters, for the person who set them; None if nothing is."""
     if step < 1:
         return f"step = {step} is below 1"
     if size < step:

@@ -18,7 +18,8 @@ SEPARATORS = ("\n\n", "\n", "!", "?", ".", ":", ";", ",", " ")
 
 
 def chunk(text: str, *, size: int = 500) -> list[tuple[int, int]]:
-    """``[start, end)`` of each piece, in code points, end to end; none is longer than ``size``.
+    """Return ``[start, end)`` of each piece, in code points, end to end; none is longer than
+    ``size``.
 
     A separator begins the piece that follows it. A blank line is two newlines next to each other:
     with Windows line ends there is none, and lines are split at their newline. What is left of a
@@ -28,19 +29,19 @@ def chunk(text: str, *, size: int = 500) -> list[tuple[int, int]]:
 
 
 def sizes(*, size: int) -> tuple[int, int]:
-    """Fewest and most characters of a piece."""
+    """Return fewest and most characters of a piece."""
     return 1, size
 
 
 def problem(*, size: int) -> str | None:
-    """What is wrong with the parameters, for the person who set them; None if nothing is."""
+    """Return what is wrong with the parameters, for the person who set them; None if nothing is."""
     return f"size = {size} is below 1" if size < 1 else None
 
 
 def _split(
     text: str, start: int, end: int, size: int, separators: tuple[str, ...]
 ) -> Iterator[tuple[int, int]]:
-    """The pieces of ``text[start:end]``, which is not empty."""
+    """Yield the pieces of ``text[start:end]``, which is not empty."""
     while separators and text.find(separators[0], start, end) < 0:
         separators = separators[1:]
     if not separators:
@@ -59,7 +60,7 @@ def _split(
 
 
 def _bounds(text: str, start: int, end: int, separator: str) -> Iterator[int]:
-    """``start`` and where each separator behind it stands, ascending; they do not overlap."""
+    """Yield ``start`` and where each separator behind it stands, ascending; they do not overlap."""
     yield start
     found = text.find(separator, start, end)
     while found >= 0:

@@ -27,7 +27,7 @@ _LETTER = re.compile(r"[^\W\d_]")
 def chunk(
     text: str, *, cap: int = 512, floor: int = 200, overlap: int = 64
 ) -> list[tuple[int, int]]:
-    """``[start, end)`` of each piece, in code points; together they hold the whole text.
+    """Return ``[start, end)`` of each piece, in code points; together they hold the whole text.
 
     A heading belongs to what it heads: a section shorter than ``floor`` is joined with the ones
     behind it until they reach it, the last one with the one before it. So no piece is shorter,
@@ -44,12 +44,12 @@ def chunk(
 
 
 def sizes(*, cap: int, floor: int, overlap: int) -> tuple[int, int]:
-    """Fewest and most characters of a piece."""
+    """Return fewest and most characters of a piece."""
     return max(1, min(floor, cap)), cap
 
 
 def problem(*, cap: int, floor: int, overlap: int) -> str | None:
-    """What is wrong with the parameters, for the person who set them; None if nothing is."""
+    """Return what is wrong with the parameters, for the person who set them; None if nothing is."""
     for name, value in (("floor", floor), ("overlap", overlap)):
         if value < 0:
             return f"{name} = {value} is below 0"
@@ -63,7 +63,7 @@ def problem(*, cap: int, floor: int, overlap: int) -> str | None:
 
 
 def headings(text: str) -> list[int]:
-    """Where headings start, their indentation included, ascending.
+    """Return where headings start, their indentation included, ascending.
 
     A line in capitals has 3 to 120 characters, three letters at least and no small one; of several
     such lines in a row the first is the heading.
@@ -73,7 +73,7 @@ def headings(text: str) -> list[int]:
 
 
 def _capitals(text: str) -> Iterator[int]:
-    """Where lines in capitals start that no such line precedes."""
+    """Yield where lines in capitals start that no such line precedes."""
     behind = -1
     for match in _SHORT_LINE.finditer(text):
         line = match.group()
@@ -84,7 +84,9 @@ def _capitals(text: str) -> Iterator[int]:
 
 
 def _joined(starts: list[int], end: int, floor: int) -> list[int]:
-    """The starts that remain when a piece shorter than ``floor`` takes in the one behind it."""
+    """Return the starts that remain when a piece shorter than ``floor`` takes in the one behind
+    it.
+    """
     kept = [0]
     for start in starts:
         if start - kept[-1] >= max(floor, 1):
@@ -97,7 +99,7 @@ def _joined(starts: list[int], end: int, floor: int) -> list[int]:
 def _cut(
     text: str, start: int, end: int, cap: int, floor: int, overlap: int
 ) -> Iterator[tuple[int, int]]:
-    """``text[start:end]`` as pieces of at most ``cap`` characters and at least ``floor``."""
+    """Yield ``text[start:end]`` as pieces of at most ``cap`` characters and at least ``floor``."""
     step = max(floor, overlap + 1)
     while end - start > cap:
         # Late enough for this piece to reach the floor, early enough for the one behind it.
@@ -108,7 +110,7 @@ def _cut(
 
 
 def _place(text: str, low: int, high: int) -> int:
-    """Where to cut, within ``low`` and ``high``.
+    """Return where to cut, within ``low`` and ``high``.
 
     Behind the last ``". "`` there, else behind the last ``"; "``, the last newline, the last space,
     else at ``high``.

@@ -48,7 +48,7 @@ _LOOK_BACK = 24
 
 
 def chunk(text: str, *, size: int = 512, overlap: int = 128) -> list[tuple[int, int]]:
-    """``[start, end)`` of each window, in code points; together they hold the whole text.
+    """Return ``[start, end)`` of each window, in code points; together they hold the whole text.
 
     A window holds as many whole sentences as fit in ``size`` characters and ends where one ends,
     white space going to the sentence behind it. It begins with the last sentences of the window
@@ -71,12 +71,12 @@ def chunk(text: str, *, size: int = 512, overlap: int = 128) -> list[tuple[int, 
 
 
 def sizes(*, size: int, overlap: int) -> tuple[int, int]:
-    """Fewest and most characters of a piece."""
+    """Return fewest and most characters of a piece."""
     return 1, size
 
 
 def problem(*, size: int, overlap: int) -> str | None:
-    """What is wrong with the parameters, for the person who set them; None if nothing is."""
+    """Return what is wrong with the parameters, for the person who set them; None if nothing is."""
     if overlap < 0:
         return f"overlap = {overlap} is below 0"
     if size <= overlap:
@@ -85,7 +85,7 @@ def problem(*, size: int, overlap: int) -> str | None:
 
 
 def sentence_ends(text: str) -> list[int]:
-    """Where sentences end, ascending and each once; the last one is the end of the text.
+    """Return where sentences end, ascending and each once; the last one is the end of the text.
 
     White space at the end of the text belongs to its last sentence.
     """
@@ -95,7 +95,7 @@ def sentence_ends(text: str) -> list[int]:
 
 
 def _ends(text: str, period: re.Match[str]) -> bool:
-    """Whether a sentence ends behind this period."""
+    """Return whether a sentence ends behind this period."""
     at = period.start()
     before = _WORD.search(text, max(0, at - _LOOK_BACK), at)
     word = before["word"] if before else ""
@@ -107,7 +107,7 @@ def _ends(text: str, period: re.Match[str]) -> bool:
 
 
 def _parts(text: str, size: int) -> Iterator[int]:
-    """Where sentences end, and where those longer than ``size`` are cut."""
+    """Yield where sentences end, and where those longer than ``size`` are cut."""
     start = 0
     for end in sentence_ends(text):
         while end - start > size:
@@ -119,6 +119,8 @@ def _parts(text: str, size: int) -> Iterator[int]:
 
 
 def _before_space(text: str, start: int, high: int) -> int:
-    """The place of the last space or newline in ``text[start + 1 : high + 1]``, else ``high``."""
+    """Return the place of the last space or newline in ``text[start + 1 : high + 1]``, else
+    ``high``.
+    """
     at = max(text.rfind(mark, start + 1, high + 1) for mark in (" ", "\n"))
     return at if at > 0 else high

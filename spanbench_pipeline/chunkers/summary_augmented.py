@@ -15,15 +15,15 @@ CARD = True
 
 
 def chunk(text: str, *, size: int = 500) -> list[tuple[int, int]]:
-    """``[start, end)`` of each piece, in code points, as ``recursive`` cuts them."""
+    """Return ``[start, end)`` of each piece, in code points, as ``recursive`` cuts them."""
     return recursive.chunk(text, size=size)
 
 
 def sizes(*, size: int) -> tuple[int, int]:
-    """Fewest and most characters of a piece."""
+    """Return fewest and most characters of a piece."""
     return recursive.sizes(size=size)
 
 
 def problem(*, size: int) -> str | None:
-    """What is wrong with the parameters, for the person who set them; None if nothing is."""
+    """Return what is wrong with the parameters, for the person who set them; None if nothing is."""
     return recursive.problem(size=size)

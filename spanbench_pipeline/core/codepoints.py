@@ -32,7 +32,7 @@ could not be converted; noncharacters.
 
 
 def is_blank(text: str) -> bool:
-    """Whether ``text`` shows nothing to a reader, the empty text included.
+    """Return whether ``text`` shows nothing to a reader, the empty text included.
 
     White space, a byte order mark, zero-width characters, soft hyphens, and control and format
     characters are blank; a letter, digit, mark, symbol or punctuation sign of any script is not.
@@ -46,7 +46,7 @@ def is_blank(text: str) -> bool:
 
 
 def has_no_width(character: str) -> bool:
-    """Whether a character leaves no trace between its neighbours.
+    """Return whether a character leaves no trace between its neighbours.
 
     Format characters (zero-width ones, soft hyphens, byte order marks), variation selectors,
     joiners and fillers.
@@ -56,7 +56,7 @@ def has_no_width(character: str) -> bool:
 
 @lru_cache(maxsize=1)
 def without_width() -> str:
-    """Every such character, for a class of a regular expression."""
+    """Return every such character, for a class of a regular expression."""
     blocks = (*range(0x20000), *range(0xE0000, 0xE0200))
     return re.escape("".join(chr(code) for code in blocks if has_no_width(chr(code))))
 

@@ -76,7 +76,7 @@ class EvalSet:
 
 
 def assemble(corpus: str, documents: Iterable[Document], queries: Iterable[Query]) -> EvalSet:
-    """The eval set of a corpus, held to every invariant of the specification.
+    """Return the eval set of a corpus, held to every invariant of the specification.
 
     Gold spans of a query that overlap or touch are merged, once, here. Raises InputError naming
     query, document and offsets: at the first violation of documents and ids, and then about every
@@ -115,7 +115,8 @@ def check_shows(gold: str, at: str) -> None:
 
 
 def loose_edges(gold_spans: pa.Table) -> list[str]:
-    """The gold spans that begin or end with white space or invisible characters, one text each.
+    """Return the gold spans that begin or end with white space or invisible characters, one text
+    each.
 
     They stay as they are: whoever marked them may have meant it, and every character counts.
     """
@@ -129,17 +130,17 @@ def loose_edges(gold_spans: pa.Table) -> list[str]:
 
 
 def text_sha256(text: str) -> str:
-    """sha256 of the text's UTF-8 bytes, as hexadecimal digits."""
+    """Return sha256 of the text's UTF-8 bytes, as hexadecimal digits."""
     return hashlib.sha256(text.encode("utf-8")).hexdigest()
 
 
 def texts(documents: pa.Table) -> dict[str, str]:
-    """doc_id -> text of a documents table."""
+    """Return doc_id -> text of a documents table."""
     return dict(zip(documents["doc_id"].to_pylist(), documents["text"].to_pylist(), strict=True))
 
 
 def text_violations(documents: pa.Table) -> list[str]:
-    """The documents whose text is not of the recorded length and hash, one sentence each."""
+    """Return the documents whose text is not of the recorded length and hash, one sentence each."""
     found = []
     for row in documents.select(["doc_id", "n_chars", "text", "text_sha256"]).to_pylist():
         if len(row["text"]) != row["n_chars"] or text_sha256(row["text"]) != row["text_sha256"]:
@@ -148,7 +149,7 @@ def text_violations(documents: pa.Table) -> list[str]:
 
 
 def gold_violations(evalset: EvalSet) -> list[str]:
-    """Every way in which stored gold spans break the invariants, one sentence each.
+    """Return every way in which stored gold spans break the invariants, one sentence each.
 
     For tables that come back from storage: what :func:`assemble` guarantees, looked at again.
     """
@@ -175,7 +176,7 @@ def gold_violations(evalset: EvalSet) -> list[str]:
 
 
 def shut_out(evalset: EvalSet) -> list[str]:
-    """The queries whose own filters admit none of the documents that answer them, sorted."""
+    """Return the queries whose own filters admit none of the documents that answer them, sorted."""
     metadata = dict(
         zip(
             evalset.documents["doc_id"].to_pylist(),
@@ -228,7 +229,7 @@ def _check_document(corpus: str, document: Document) -> None:
 def _query_problems(
     corpus: str, queries: Sequence[Query], documents: Mapping[str, Document], declared: set[str]
 ) -> list[str]:
-    """The first violation of each query that has one."""
+    """Return the first violation of each query that has one."""
     found: list[str] = []
     for query in queries:
         hint = suggested if len(found) < SHOWN else _no_hint
@@ -240,7 +241,7 @@ def _query_problems(
 
 
 def _no_hint(name: str, known: Collection[str]) -> str:
-    """Of a problem that is counted and not shown: to look for a hint takes long."""
+    """Return no hint, for a problem that is counted and not shown: a search takes long."""
     return ""
 
 

@@ -67,7 +67,7 @@ class Guard:
     reports: bool = False
 
     def refusal(self, asked: Asked) -> Refusal | None:
-        """Why a request is not answered; None where it is."""
+        """Return why a request is not answered; None where it is."""
         return next(filter(None, (rule(self, asked) for rule in _RULES)), None)
 
 
@@ -94,7 +94,7 @@ class Asked:
 
     @classmethod
     def of(cls, scope: Scope) -> Asked:
-        """The request of an ASGI scope."""
+        """Return the request of an ASGI scope."""
         headers: dict[str, list[str]] = {}
         for name, value in scope["headers"]:
             headers.setdefault(name.decode("latin-1").lower(), []).append(value.decode("latin-1"))
@@ -102,23 +102,23 @@ class Asked:
         return cls(method, scope["path"], headers, _arrived(scope.get("server")))
 
     def only(self, name: str) -> str | None:
-        """The value of a header that is there exactly once."""
+        """Return the value of a header that is there exactly once."""
         values = self.headers.get(name, [])
         return values[0] if len(values) == 1 else None
 
     @property
     def reads(self) -> bool:
-        """Whether it is a request that asks for something and should change nothing."""
+        """Return whether it is a request that asks for something and should change nothing."""
         return self.method in ("GET", "HEAD")
 
     @property
     def endpoint(self) -> str:
-        """The first part of the path, however many slashes are before it."""
+        """Return the first part of the path, however many slashes are before it."""
         return self.path.strip("/").partition("/")[0].lower()
 
 
 def guard(host: str, port: int, names: Iterable[str] = (), *, reports: bool = False) -> Guard:
-    """The guard of a UI that listens on ``host``:``port``.
+    """Return the guard of a UI that listens on ``host``:``port``.
 
     ``names`` are further ones, as ``NAME`` (with no port, or with ``port``) or ``NAME:PORT``.
     Raises InputError for one that is no name of a host.
@@ -136,12 +136,14 @@ def guard(host: str, port: int, names: Iterable[str] = (), *, reports: bool = Fa
 
 
 def allowed(text: str) -> Authority | None:
-    """A host as a person gives it: ``NAME``, ``NAME:PORT``, an IPv6 address in brackets or bare."""
+    """Return a host as a person gives it: ``NAME``, ``NAME:PORT``, an IPv6 address in brackets or
+    bare.
+    """
     return authority(text) or authority(f"[{text}]")
 
 
 def no_name(text: str) -> str:
-    """What is wrong with a host that ``allowed`` does not know, and how to give one."""
+    """Return what is wrong with a host that ``allowed`` does not know, and how to give one."""
     return (
         f"{text!r} is no name of a host: give NAME or NAME:PORT as it stands in the browser's "
         "address, such as spanbench.example.com (no http://, no path, no *; a name that is not "
@@ -150,7 +152,9 @@ def no_name(text: str) -> str:
 
 
 def authority(text: str) -> Authority | None:
-    """A Host header's value, or the part of an Origin behind ``//``; None for anything else."""
+    """Return a Host header's value, or the part of an Origin behind ``//``; None for anything
+    else.
+    """
     found = _AUTHORITY.fullmatch(text.lower())
     if found is None:
         return None
@@ -168,7 +172,7 @@ def _normal(name: str, port: int | None) -> Authority:
 
 
 def _arrived(server: Any) -> Authority | None:
-    """The address that a connection arrived at: an IP address, which nobody can rebind."""
+    """Return the address that a connection arrived at: an IP address, which nobody can rebind."""
     if not server or server[1] is None:
         return None
     name, port = str(server[0]).partition("%")[0], server[1]
@@ -274,7 +278,7 @@ class Guarded:
         self.guard = guard
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """Answers one request, handshake or event of the server's life."""
+        """Answer one request, handshake or event of the server's life."""
         if scope["type"] == "lifespan":
             await self.application(scope, receive, send)
             return
@@ -301,7 +305,7 @@ def _with_headers(message: Message) -> Message:
 
 
 async def _refuse(scope: Scope, refusal: Refusal, send: Send) -> None:
-    """Says why not; a WebSocket is closed before it opens where its server can say no more."""
+    """Say why not; a WebSocket is closed before it opens where its server can say no more."""
     http = scope["type"] == "http"
     if not http and "websocket.http.response" not in (scope.get("extensions") or {}):
         await send({"type": "websocket.close", "code": _POLICY_VIOLATION})

@@ -24,5 +24,7 @@ _HEADER = re.compile(rf"{_PLACE}(?:{'|'.join(_FORMS)})", re.MULTILINE)
 
 
 def headers(text: str) -> list[int]:
-    """Where headers start, their indentation included, ascending; [] in a text that has none."""
+    """Return where headers start, their indentation included, ascending; [] in a text that has
+    none.
+    """
     return [match.start() for match in _HEADER.finditer(text)]

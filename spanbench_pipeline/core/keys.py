@@ -40,18 +40,18 @@ class Name(str):
     key: Key
 
     def __new__(cls, name: str, key: Key) -> Self:
-        """The name with the key that it has among its kind."""
+        """Return the name with the key that it has among its kind."""
         found = super().__new__(cls, name)
         found.key = key
         return found
 
     def __reduce__(self) -> tuple[type[Self], tuple[str, Key]]:
-        """What a copy is made of."""
+        """Return what a copy is made of."""
         return type(self), (str(self), self.key)
 
 
 def slug(name: str) -> str:
-    """``clause + hybrid`` -> ``clause_hybrid``: runs of other characters become one ``_``.
+    """Return ``clause + hybrid`` -> ``clause_hybrid``: runs of other characters become one ``_``.
 
     Empty where a name has no ASCII letter or digit; two names may have one slug.
     """
@@ -59,7 +59,7 @@ def slug(name: str) -> str:
 
 
 def keys(names: Iterable[str]) -> dict[str, Key]:
-    """A key for each of some names: the slug where it is one's alone.
+    """Return a key for each of some names: the slug where it is one's alone.
 
     Of names with one slug, the one that is its own slug keeps it, else the first in the order of
     code points. So the order in a file changes no key.
@@ -68,14 +68,14 @@ def keys(names: Iterable[str]) -> dict[str, Key]:
 
 
 def with_keys(names: Iterable[str]) -> dict[str, str]:
-    """The names, and those whose key is not their slug as names that know it."""
+    """Return the names, and those whose key is not their slug as names that know it."""
     return {
         name: name if key == slug(name) else Name(name, key) for name, key in keys(names).items()
     }
 
 
 def told_apart(slugs: Mapping[Named, str]) -> dict[Named, Key]:
-    """A key for each thing that is named, given its slug; no two are alike.
+    """Return a key for each thing that is named, given its slug; no two are alike.
 
     A thing is a name, or a tuple of what JSON can express.
     """
@@ -91,7 +91,7 @@ def told_apart(slugs: Mapping[Named, str]) -> dict[Named, Key]:
 
 
 def key_of(thing: Named, plain: str, known: Mapping[Named, Key]) -> Key:
-    """The key of a thing that may be none of the ``known`` ones; never one of theirs."""
+    """Return the key of a thing that may be none of the ``known`` ones; never one of theirs."""
     if thing in known:
         return known[thing]
     taken = set(known.values())
@@ -99,13 +99,13 @@ def key_of(thing: Named, plain: str, known: Mapping[Named, Key]) -> Key:
 
 
 def choices(name: str) -> list[Key]:
-    """What one name may be called where the others are not known, the best first."""
+    """Return what one name may be called where the others are not known, the best first."""
     plain = slug(name)
     return [*([Key(plain)] if _fits(plain) else []), *_hashed(plain, name)]
 
 
 def hashed(plain: str, thing: Hashable, taken: Collection[str]) -> Key:
-    """The slug with a hash of what is named, as long as it takes to be none of ``taken``."""
+    """Return the slug with a hash of what is named, as long as it takes to be none of ``taken``."""
     return next(key for key in _hashed(plain, thing) if key not in taken)
 
 
@@ -119,7 +119,7 @@ def _fits(plain: str) -> bool:
 
 
 def _lengthened(slugs: Mapping[Named, str], found: dict[Named, Key]) -> dict[Named, Key]:
-    """``found`` with a longer hash where two hashes begin alike."""
+    """Return ``found`` with a longer hash where two hashes begin alike."""
     taken: set[str] = set()
     for thing in sorted(found, key=_text):
         if found[thing] in taken:
@@ -129,7 +129,7 @@ def _lengthened(slugs: Mapping[Named, str], found: dict[Named, Key]) -> dict[Nam
 
 
 def tag(key: str) -> str:
-    """A key as a tag's value: cut, with a hash, where it is longer than a tag may be."""
+    """Return a key as a tag's value: cut, with a hash, where it is longer than a tag may be."""
     if len(key) <= MAX_TAG:
         return key
     return _with(key, hashlib.sha256(key.encode()).hexdigest()[:8], MAX_TAG)
@@ -145,12 +145,12 @@ def _text(thing: Hashable) -> str:
 
 
 def tidy(name: str) -> str:
-    """A name with its letters composed (NFC) and one space for each run of white space."""
+    """Return a name with its letters composed (NFC) and one space for each run of white space."""
     return " ".join(unicodedata.normalize("NFC", name).split())
 
 
 def seen_as(name: str) -> str:
-    """What a reader sees of a name: tidy, without what has no width, blanks as spaces.
+    """Return what a reader sees of a name: tidy, without what has no width, blanks as spaces.
 
     Two names that are seen as one cannot be told apart in any table.
     """
@@ -159,7 +159,7 @@ def seen_as(name: str) -> str:
 
 
 def problem(name: str) -> str:
-    """Why a text cannot be a name; empty where it can."""
+    """Return why a text cannot be a name; empty where it can."""
     for character in name:
         if character in _TURNING:
             return f"name {name!r} holds a control of text direction ({character!a})"

@@ -48,23 +48,23 @@ class Spans:
 
     @property
     def length(self) -> Ints:
-        """Characters of each span, shape (n,)."""
+        """Return characters of each span, shape (n,)."""
         return self.end - self.start
 
     def take(self, index: npt.NDArray[Any]) -> Spans:
-        """The spans at ``index`` (positions, or a boolean mask of shape (n,))."""
+        """Return the spans at ``index`` (positions, or a boolean mask of shape (n,))."""
         return Spans(self.group[index], self.start[index], self.end[index])
 
 
 def make(
     group: Sequence[int] | Ints, start: Sequence[int] | Ints, end: Sequence[int] | Ints
 ) -> Spans:
-    """Spans from any integer sequences of one length."""
+    """Return spans from any integer sequences of one length."""
     return Spans(*(np.asarray(x, dtype=np.int64) for x in (group, start, end)))
 
 
 def group_codes(*columns: Sequence[Any]) -> list[Ints]:
-    """One number a distinct value, the same over all ``columns``: shapes as given.
+    """Return one number a distinct value, the same over all ``columns``: shapes as given.
 
     A value may be a string (a document) or a tuple (query, document).
     """
@@ -76,7 +76,7 @@ def group_codes(*columns: Sequence[Any]) -> list[Ints]:
 
 
 def merge(spans: Spans) -> Spans:
-    """The union of ``spans`` within each group: sorted, disjoint, touching ones joined."""
+    """Return the union of ``spans`` within each group: sorted, disjoint, touching ones joined."""
     if not len(spans):
         return spans
     order = np.lexsort((spans.start, spans.group))
@@ -91,13 +91,16 @@ def merge(spans: Spans) -> Spans:
 
 
 def covered_chars(spans: Spans, cover: Spans) -> Ints:
-    """Distinct characters of each span inside the union of ``cover``: shape (len(spans),)."""
+    """Return distinct characters of each span inside the union of ``cover``: shape
+    (len(spans),).
+    """
     begin, stop = project(spans, cover)
     return stop - begin
 
 
 def project(spans: Spans, onto: Spans) -> tuple[Ints, Ints]:
-    """Where each span lies on the axis that has the characters of the union of ``onto`` alone.
+    """Return where each span lies on the axis that has the characters of the union of ``onto``
+    alone.
 
     The axis counts those characters from 0, group after group, ascending, each in order of place.
     Two arrays of shape (len(spans),): begin and stop, half open; equal where the span has none.
@@ -110,7 +113,7 @@ def project(spans: Spans, onto: Spans) -> tuple[Ints, Ints]:
     total = np.concatenate(([0], np.cumsum(union.length)))
 
     def chars_before(position: Ints) -> Ints:
-        """Characters of the union before ``position``, over all groups."""
+        """Return characters of the union before ``position``, over all groups."""
         i = np.searchsorted(starts, position, side="right")
         inside = np.where(i > 0, ends[i - 1] - position, 0)
         return total[i] - np.maximum(inside, 0)
@@ -120,7 +123,7 @@ def project(spans: Spans, onto: Spans) -> tuple[Ints, Ints]:
 
 
 def overlapping_pairs(left: Spans, right: Spans) -> tuple[Ints, Ints]:
-    """All (i, j) with ``left[i]`` and ``right[j]`` of one group sharing a character.
+    """Return all (i, j) with ``left[i]`` and ``right[j]`` of one group sharing a character.
 
     Two arrays of one length, sorted by i, then j. Touching spans share nothing. Where spans of
     ``right`` nest, those before a long one's end are looked at too: slower, never wrong.
@@ -147,14 +150,14 @@ def overlapping_pairs(left: Spans, right: Spans) -> tuple[Ints, Ints]:
 
 
 def containing_pairs(inner: Spans, outer: Spans) -> tuple[Ints, Ints]:
-    """All (i, j) where ``outer[j]`` holds the whole of ``inner[i]``; sorted by i, then j."""
+    """Return all (i, j) where ``outer[j]`` holds the whole of ``inner[i]``; sorted by i, then j."""
     i, j = overlapping_pairs(inner, outer)
     whole = (outer.start[j] <= inner.start[i]) & (inner.end[i] <= outer.end[j])
     return i[whole], j[whole]
 
 
 def shared_chars(left: Spans, right: Spans, i: Ints, j: Ints) -> Ints:
-    """Characters that ``left[i]`` and ``right[j]`` share, pair by pair: shape of ``i``.
+    """Return characters that ``left[i]`` and ``right[j]`` share, pair by pair: shape of ``i``.
 
     0 where the two are of different groups, or only touch.
     """
@@ -164,13 +167,15 @@ def shared_chars(left: Spans, right: Spans, i: Ints, j: Ints) -> Ints:
 
 
 def _bases(group: Ints, width: int) -> Ints:
-    """For groups sorted ascending, an offset a row that keeps groups apart on one axis."""
+    """Return one offset per row that keeps ascending groups apart on one axis."""
     step = np.concatenate(([0], (np.diff(group) != 0).astype(np.int64)))
     return np.cumsum(step) * width
 
 
 def _width(*several: Spans) -> int:
-    """What each group takes on the one axis; ValueError where int64 does not hold the axis."""
+    """Return what each group takes on the one axis; ValueError where int64 does not hold the
+    axis.
+    """
     width = max(int(spans.end.max()) for spans in several) + 1
     groups = max(int(spans.group.max()) for spans in several) + 1
     if groups * width > np.iinfo(np.int64).max:

@@ -38,7 +38,7 @@ _SPACES = re.compile(r"[^\S\n\r\x85\u2028\u2029]")
 
 @lru_cache(maxsize=1)
 def _marks() -> str:
-    """Combining marks, which a letter may have behind it, for a class of a regular expression."""
+    """Return the combining marks, which may follow a letter, for a class in a pattern."""
     blocks = (*range(0x300, 0x10000), *range(0x10000, 0x1E000))
     return re.escape("".join(chr(c) for c in blocks if unicodedata.combining(chr(c))))
 
@@ -78,7 +78,7 @@ class Place:
 
 
 def folded(text: str, names: Collection[str] = tuple(FOLDS)) -> str:
-    """``text`` without the differences of these names."""
+    """Return ``text`` without the differences of these names."""
     for name, fold in FOLDS.items():
         if name in names:
             text = fold(text)
@@ -86,7 +86,9 @@ def folded(text: str, names: Collection[str] = tuple(FOLDS)) -> str:
 
 
 def differences(one: str, other: str) -> tuple[str, ...] | None:
-    """The names of FOLDS that make two texts equal, as few as will do; None where none do."""
+    """Return the names of FOLDS that make two texts equal, as few as will do; None where none
+    do.
+    """
     if one == other:
         return ()
     if folded(one) != folded(other):
@@ -103,7 +105,7 @@ def differences(one: str, other: str) -> tuple[str, ...] | None:
 
 
 def find(part: str, text: str) -> Place | None:
-    """Where ``part`` would stand in ``text`` but for FOLDS.
+    """Return where ``part`` would stand in ``text`` but for FOLDS.
 
     With the fewest of them; of equally many those that come first, then the first place. Where it
     stands nowhere with the white space at its edges, it is looked for without that.
@@ -137,7 +139,7 @@ def _find(part: str, text: str) -> Place | None:
 
 
 def first_difference(given: str, there: str) -> str:
-    """``character 3 is U+00A0 there and U+0020 here``: where two texts part."""
+    """Return ``character 3 is U+00A0 there and U+0020 here``: where two texts part."""
     at = next(
         (i for i, (a, b) in enumerate(zip(given, there, strict=False)) if a != b),
         min(len(given), len(there)),
@@ -146,7 +148,8 @@ def first_difference(given: str, there: str) -> str:
 
 
 def suggested(name: str, known: Collection[str], here: str = "this") -> str:
-    """The hint of a message about an unknown name: the known one that was meant; "" if none is.
+    """Return the hint of a message about an unknown name: the known one that was meant; "" if none
+    is.
 
     One that looks the same is shown with its code points escaped and what differs; else it is the
     most similar one.
@@ -162,7 +165,7 @@ def suggested(name: str, known: Collection[str], here: str = "this") -> str:
 
 @lru_cache(maxsize=2)
 def _folded_with_offsets(text: str) -> tuple[str, Sequence[int], Sequence[int]]:
-    """The folded text; where each cluster of ``text`` starts in it, and in ``text``.
+    """Return the folded text; where each cluster of ``text`` starts in it, and in ``text``.
 
     A cluster is what folds apart from its neighbours: a run of white space and invisible
     characters, or a character with its combining marks. Both lists have the end as well.
@@ -180,7 +183,7 @@ def _folded_with_offsets(text: str) -> tuple[str, Sequence[int], Sequence[int]]:
 
 
 def occurrences(part: str, text: str) -> Iterator[int]:
-    """Where ``part`` stands in ``text``, ascending, overlapping ones included."""
+    """Yield where ``part`` stands in ``text``, ascending, overlapping ones included."""
     at = text.find(part)
     while at >= 0:
         yield at

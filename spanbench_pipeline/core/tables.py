@@ -49,12 +49,12 @@ class TableSpec:
 
     @property
     def sort_columns(self) -> tuple[str, ...]:
-        """The columns that rows are stored by."""
+        """Return the columns that rows are stored by."""
         return self.order or self.key
 
     @property
     def schema(self) -> pa.Schema:
-        """The Arrow schema, with each column's description as field metadata."""
+        """Return the Arrow schema, with each column's description as field metadata."""
         return pa.schema(
             [
                 pa.field(c.name, c.type, c.nullable, metadata={"description": c.description})
@@ -501,7 +501,7 @@ class TableError(ValueError):
 
 
 def conform(name: str, table: pa.Table) -> pa.Table:
-    """``table`` as the declared table ``name``: columns in order, cast, sorted, checked.
+    """Return ``table`` as the declared table ``name``: columns in order, cast, sorted, checked.
 
     Raises TableError for a missing or unknown column, a value that does not fit its type, a null
     where none may be, or two rows with one key.
@@ -525,7 +525,7 @@ def conform(name: str, table: pa.Table) -> pa.Table:
 
 
 def repeated_keys(name: str, table: pa.Table) -> pa.Table:
-    """The keys of ``table`` that more than one row has, with a column ``n``."""
+    """Return the keys of ``table`` that more than one row has, with a column ``n``."""
     key = list(TABLES[name].key)
     counted = table.select(key).group_by(key, use_threads=False).aggregate([([], "count_all")])
     counted = counted.rename_columns({"count_all": "n"})
@@ -533,7 +533,7 @@ def repeated_keys(name: str, table: pa.Table) -> pa.Table:
 
 
 def from_rows(name: str, rows: Sequence[Mapping[str, Any]]) -> pa.Table:
-    """The declared table ``name`` from one mapping a row."""
+    """Return the declared table ``name`` from one mapping a row."""
     names = TABLES[name].schema.names
     for row in rows:
         if row.keys() != set(names):
@@ -542,7 +542,7 @@ def from_rows(name: str, rows: Sequence[Mapping[str, Any]]) -> pa.Table:
 
 
 def from_columns(name: str, columns: Mapping[str, Any]) -> pa.Table:
-    """The declared table ``name`` from one sequence (or array) a column."""
+    """Return the declared table ``name`` from one sequence (or array) a column."""
     schema = TABLES[name].schema
     unknown = sorted(set(columns) - set(schema.names))
     if unknown:
@@ -555,7 +555,7 @@ def from_columns(name: str, columns: Mapping[str, Any]) -> pa.Table:
 
 
 def _array(values: Any, kind: pa.DataType) -> Any:
-    """An Arrow array of ``values``; a fraction is never cut to a whole number."""
+    """Return an Arrow array of ``values``; a fraction is never cut to a whole number."""
     if isinstance(values, pa.Array | pa.ChunkedArray):
         return values
     if pa.types.is_integer(kind) and len(values):
@@ -564,5 +564,5 @@ def _array(values: Any, kind: pa.DataType) -> Any:
 
 
 def empty(name: str) -> pa.Table:
-    """The declared table ``name`` with no rows."""
+    """Return the declared table ``name`` with no rows."""
     return TABLES[name].schema.empty_table()

@@ -64,7 +64,7 @@ class Tokenizer:
         self._stems = _Known(_stemmer(stemming)) if stemming else None
 
     def __call__(self, text: str) -> list[str]:
-        """The words in order, each as often as it occurs.
+        """Return the words in order, each as often as it occurs.
 
         Raises NotMeasured where the text has to be segmented and ICU is not installed.
         """
@@ -72,7 +72,7 @@ class Tokenizer:
         return words if self._stems is None else [self._stems[word] for word in words]
 
     def letters(self, text: str) -> tuple[int, int]:
-        """How many letters and digits a text has, and how many of them no word holds."""
+        """Return how many letters and digits a text has, and how many of them no word holds."""
         n_letters = len(_NO_LETTER.sub("", text))
         return n_letters, 0 if text.isascii() else self._outside(text)
 
@@ -97,7 +97,8 @@ class _Known(dict[str, str]):
 
 @lru_cache(maxsize=1 << 16)
 def fold(word: str) -> str:
-    """A word as it is compared: NFKC, full case folding, without what Unicode calls ignorable.
+    """Return a word as it is compared: NFKC, full case folding, without what Unicode calls
+    ignorable.
 
     So composed and decomposed letters, both sigmas, ``ß`` and ``ss``, full-width and other digits
     of one form, and a word with and without a soft hyphen are the same. A curly apostrophe is a
@@ -111,12 +112,14 @@ def fold(word: str) -> str:
 
 
 def unspaced(text: str) -> bool:
-    """Whether a text has characters of a script that writes no spaces between words."""
+    """Return whether a text has characters of a script that writes no spaces between words."""
     return not text.isascii() and _unspaced().search(text) is not None
 
 
 def versions(tokenizer: str, stemming: str | None) -> dict[str, str]:
-    """What decides the words beside the project's own code, by name; nothing where all is here."""
+    """Return what decides the words beside the project's own code, by name; nothing where all is
+    here.
+    """
     found: dict[str, str] = {}
     if tokenizer == "unicode":
         found["unicode"] = f"{unicodedata.unidata_version}, regex {metadata.version('regex')}"
@@ -128,7 +131,7 @@ def versions(tokenizer: str, stemming: str | None) -> dict[str, str]:
 
 @cache
 def languages() -> tuple[str, ...]:
-    """The languages that words can be stemmed in: those of Snowball."""
+    """Return the languages that words can be stemmed in: those of Snowball."""
     # Its own list is another package's where that happens to be installed, and so are its stemmers.
     spec = util.find_spec("snowballstemmer")
     folders = (spec.submodule_search_locations if spec else None) or []
@@ -149,17 +152,19 @@ def _ascii(text: str) -> list[str]:
 
 
 def _outside_ascii(text: str) -> int:
-    """How many letters and digits are in no word of ``ascii``."""
+    """Return how many letters and digits are in no word of ``ascii``."""
     return len(_NO_LETTER.sub("", _ASCII.sub("", text.lower())))
 
 
 def _folded(piece: str) -> str:
-    """The words of ``unicode`` in a text without white space, folded, a space between each two."""
+    """Return the words of ``unicode`` in a text without white space, folded, a space between each
+    two.
+    """
     return " ".join([fold(word) for run in _word().findall(piece) for word in _parts(run)])
 
 
 def _outside_unicode(text: str) -> int:
-    """How many letters and digits are in no word of ``unicode``."""
+    """Return how many letters and digits are in no word of ``unicode``."""
     rest = "".join(_word().sub(" ", piece) for piece in text.split() if not piece.isascii())
     return len(_NO_LETTER.sub("", rest))
 
@@ -172,7 +177,9 @@ def _segmentation() -> str:
 
 
 def _parts(run: str) -> list[str]:
-    """The words of what the pattern found: itself, or its parts where no spaces are written."""
+    """Return the words of what the pattern found: itself, or its parts where no spaces are
+    written.
+    """
     if not unspaced(run):
         return [run] if _has_letter(run) else []
     breaker = _breaker()
@@ -187,13 +194,13 @@ def _parts(run: str) -> list[str]:
 
 
 def _has_letter(part: str) -> bool:
-    """Whether there is a letter or digit: accents that stand alone are no word."""
+    """Return whether there is a letter or digit: accents that stand alone are no word."""
     return part.isalnum() or any(map(str.isalnum, part))
 
 
 @cache
 def _breaker() -> Any:
-    """ICU's word breaker; None where it is not installed."""
+    """Return ICU's word breaker; None where it is not installed."""
     try:
         return importlib.import_module("icu4py.breakers").WordBreaker
     except ImportError:
@@ -202,7 +209,9 @@ def _breaker() -> Any:
 
 @cache
 def _word() -> Any:
-    """What is one word, or a run of a script without spaces; a letter of no class is one itself."""
+    """Return what is one word, or a run of a script without spaces; a letter of no class is one
+    itself.
+    """
     spaced = rf"(?:{_OF_LETTERS}|{_OF_DIGITS})++(?:{_BEHIND_HEBREW}'[{_MARKS}]*+)?+"
     unspaced = rf"[{_UNSPACED}][{_UNSPACED}{_MARKS}]*+"
     return _compiled(rf"{spaced}|{unspaced}|[\p{{L}}\p{{Nd}}][{_MARKS}]*+")

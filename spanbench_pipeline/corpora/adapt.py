@@ -73,7 +73,9 @@ def adapt(
 
 
 def _held(path: Path) -> Experiment | None:
-    """The experiment that is registered; InputError where its file is none that can be kept."""
+    """Return the experiment that is registered; InputError where its file is none that can be
+    kept.
+    """
     if not path.exists():
         return None
     try:
@@ -94,7 +96,7 @@ def _cap(held: Experiment | None, key: str, default: int) -> int:
 
 
 def _edited(path: Path, source: Mapping[str, Any]) -> bytes:
-    """The experiment file that is there, with another [source] table."""
+    """Return the experiment file that is there, with another [source] table."""
     text = strict_json.decode(files.read_bytes(path), str(path))
     if text.startswith(HEAD_ONCE):  # which would not be true any more
         text = HEAD + text.removeprefix(HEAD_ONCE)
@@ -117,7 +119,7 @@ def _check_name(project: Project, name: str) -> None:
 
 
 def _source_table(source: DirectorySource, registered: Path) -> dict[str, Any]:
-    """The [source] table, every setting stated, paths absolute."""
+    """Return the [source] table, every setting stated, paths absolute."""
     paths = {
         "documents": source.documents,
         "queries": source.queries,
@@ -143,7 +145,9 @@ def _source_table(source: DirectorySource, registered: Path) -> dict[str, Any]:
 def _experiment(
     project: Project, name: str, source: Mapping[str, Any], documents: Iterable[Document]
 ) -> bytes:
-    """The experiment file: the model's, without filters where no document declares metadata."""
+    """Return the experiment file: the model's, without filters where no document declares
+    metadata.
+    """
     path = project.root / "data" / "experiments" / f"{MODEL}.toml"
     model = tomllib.loads(files.read_bytes(path).decode("utf-8"))
     declared = any(document.metadata for document in documents)
@@ -163,14 +167,14 @@ def _experiment(
 
 
 def _matching(configuration: Mapping[str, Any]) -> dict[str, Any]:
-    """The configuration, with ``MATCHING`` where it uses BM25."""
+    """Return the configuration, with ``MATCHING`` where it uses BM25."""
     channels = RETRIEVERS[configuration.get("retriever", DENSE)]
     used = BM25 in channels or configuration.get("routing")
     return {**configuration, **(MATCHING if used else {})}
 
 
 def _block(header: str, settings: Mapping[str, Any]) -> str:
-    """A TOML table of plain values."""
+    """Return a TOML table of plain values."""
     lines = [header] if header else []
     lines += [f"{_key(key)} = {_value(value)}" for key, value in settings.items()]
     return "\n".join(lines) + "\n"
@@ -181,5 +185,5 @@ def _key(key: str) -> str:
 
 
 def _value(value: str | int | float | bool) -> str:
-    """A TOML value. JSON writes these alike, but for DEL, which TOML wants escaped."""
+    """Return a TOML value. JSON writes these alike, but for DEL, which TOML wants escaped."""
     return json.dumps(value, ensure_ascii=False).replace("\x7f", "\\u007F")

@@ -61,7 +61,9 @@ class Provenance:
 
     @property
     def note(self) -> str | None:
-        """For a member that is not the official one: both hashes; None for the official one."""
+        """Return both hashes of a member that is not the official one; None for the official
+        one.
+        """
         if self.member_sha256 == self.official_member_sha256:
             return None
         return (
@@ -70,12 +72,12 @@ class Provenance:
         )
 
     def to_bytes(self) -> bytes:
-        """The record as a JSON file."""
+        """Return the record as a JSON file."""
         return (json.dumps(asdict(self), indent=1, sort_keys=True) + "\n").encode("utf-8")
 
 
 def read_provenance(path: Path, again: str) -> Provenance:
-    """The record at ``path``; InputError where it is none, saying to run ``again``."""
+    """Return the record at ``path``; InputError where it is none, saying to run ``again``."""
     try:
         value = json.loads(files.read_bytes(path))
     except (ValueError, RecursionError) as error:
@@ -107,7 +109,7 @@ def extract_member(archive: Path, name: str, target: Path, *, max_bytes: int) ->
 
 
 def member_names(archive: Path) -> list[str]:
-    """The names of the archive's members, in its order; folders are left out.
+    """Return the names of the archive's members, in its order; folders are left out.
 
     Raises InputError for an archive that is no zip, truncated or damaged.
     """
@@ -140,7 +142,7 @@ def extract_members(
 
 
 def _name(info: zipfile.ZipInfo) -> str:
-    """A member's name; one that is not marked as UTF-8 is read as such where it can be."""
+    """Return a member's name; one that is not marked as UTF-8 is read as such where it can be."""
     if info.flag_bits & UTF8_NAME:
         return info.orig_filename
     try:
@@ -151,7 +153,7 @@ def _name(info: zipfile.ZipInfo) -> str:
 
 @contextmanager
 def _opened(archive: Path) -> Iterator[zipfile.ZipFile]:
-    """The zip; whatever is wrong with it becomes an InputError."""
+    """Yield the zip; whatever is wrong with it becomes an InputError."""
     try:
         opened = zipfile.ZipFile(archive)
     except DAMAGED as error:
@@ -166,7 +168,7 @@ def _opened(archive: Path) -> Iterator[zipfile.ZipFile]:
 
 
 def _blocks(opened: zipfile.ZipFile, info: zipfile.ZipInfo, archive: Path) -> Iterator[bytes]:
-    """A member's bytes; whatever is wrong with them becomes an InputError."""
+    """Yield a member's bytes; whatever is wrong with them becomes an InputError."""
     try:
         with opened.open(info) as member:
             while block := member.read(BLOCK):
@@ -183,7 +185,9 @@ def _reason(error: Exception) -> str:
 
 
 def _entry(archive: Path, found: Sequence[zipfile.ZipInfo], name: str) -> zipfile.ZipInfo:
-    """The one entry of that name; orig_filename is the whole name, filename is cut at a NUL."""
+    """Return the one entry of that name; orig_filename is the whole name, filename is cut at a
+    NUL.
+    """
     if len(found) > 1:
         raise InputError(f"{archive}: {len(found)} members {name}; exactly one is needed")
     info = found[0]
@@ -195,7 +199,9 @@ def _entry(archive: Path, found: Sequence[zipfile.ZipInfo], name: str) -> zipfil
 
 
 def _absent(archive: Path, name: str, there: Sequence[str]) -> InputError:
-    """The error about a member that the archive has not, with those that may be meant for it."""
+    """Return the error about a member that the archive has not, with those that may be meant for
+    it.
+    """
     base = name.rpartition("/")[2].casefold()
     alike = [other for other in there if other.casefold().endswith(base)] or list(there)
     shown = ", ".join(map(repr, alike[:SHOWN])) + (" and others" if len(alike) > SHOWN else "")

@@ -31,12 +31,14 @@ def write(evalset: EvalSet, folder: Path) -> None:
 
 
 def files(evalset: EvalSet) -> list[tuple[str, list[bytes]]]:
-    """Every file of the folder, as ``folders`` takes them; InputError as :func:`write` says."""
+    """Return every file of the folder, as ``folders`` takes them; InputError as :func:`write`
+    says.
+    """
     return [(name, [data]) for name, data in _contents(evalset).items()]
 
 
 def _contents(evalset: EvalSet) -> dict[str, bytes]:
-    """Every file of the folder: path within it -> bytes."""
+    """Return every file of the folder: path within it -> bytes."""
     found: dict[str, bytes] = {}
     metadata: dict[str, dict[str, str]] = {}
     for doc in evalset.documents.select(["doc_id", "text", "metadata"]).to_pylist():
@@ -59,7 +61,7 @@ def _file_name(doc_id: str) -> str:
 
 
 def _lines(evalset: EvalSet) -> list[dict[str, Any]]:
-    """One object a query, in the shape of a line of queries."""
+    """Return one object a query, in the shape of a line of queries."""
     gold = defaultdict(list)
     for span in evalset.gold_spans.to_pylist():
         gold[span["query_id"]].append(span)

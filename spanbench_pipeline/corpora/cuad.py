@@ -111,7 +111,7 @@ class CuadSource:
     include_metadata_clauses: bool = False
 
     def files(self) -> list[SourceFile]:
-        """The archive as recorded, and the member as it is; see ``source.Source``."""
+        """Return the archive as recorded, and the member as it is; see ``source.Source``."""
         record = self._record()
         self._check(record, *files.hash_file(self.folder / MEMBER))
         return [
@@ -126,7 +126,7 @@ class CuadSource:
         ]
 
     def drawn(self) -> dict[str, str]:
-        """The sampling's size and seed; see ``source.Source``."""
+        """Return the sampling's size and seed; see ``source.Source``."""
         sampling = self.sampling
         if sampling.n_documents is None:
             return {"sampling": "none: every document and eligible query"}
@@ -134,7 +134,7 @@ class CuadSource:
         return {"sampling": size, "sampling seed": str(sampling.seed)}
 
     def read(self) -> tuple[list[Document], list[Query]]:
-        """The sampled documents and queries; see ``source.Source``."""
+        """Return the sampled documents and queries; see ``source.Source``."""
         record = self._record()
         data = files.read_bytes(self.folder / MEMBER)
         self._check(record, *files.hash_bytes(data))
@@ -170,7 +170,7 @@ def open_source(experiment: Experiment, project: Project) -> CuadSource:
 
 
 def parse(data: bytes, excluded: frozenset[str]) -> list[Contract]:
-    """The archive's contracts with their eligible questions, in the archive's order.
+    """Return the archive's contracts with their eligible questions, in the archive's order.
 
     A question is eligible when it has an answer and its clause type is not ``excluded``. Every
     question is checked, eligible or not. Raises InputError naming title and question for JSON that
@@ -195,7 +195,7 @@ def parse(data: bytes, excluded: frozenset[str]) -> list[Contract]:
 def draw_documents(
     contracts: Iterable[Contract], sampling: Sampling
 ) -> tuple[list[Contract], list[Contract]]:
-    """The sample's documents, sorted by title, and again in the order of a turn.
+    """Return the sample's documents, sorted by title, and again in the order of a turn.
 
     Eligible ones sorted by title; ``Random(seed).sample``, sorted by title; the same generator
     then shuffles them into the order in which they give questions. Raises InputError where fewer
@@ -221,7 +221,7 @@ def draw_documents(
 
 
 def draw_questions(turn: Sequence[Contract], sampling: Sampling) -> list[tuple[Contract, Question]]:
-    """The sample's questions with their contracts, sorted by (title, question id).
+    """Return the sample's questions with their contracts, sorted by (title, question id).
 
     Round-robin over the contracts in the order of ``turn``: each gives the first of its remaining
     questions, shuffled by a fresh ``Random(seed)``, whose clause type is still under its limit;
@@ -246,7 +246,8 @@ def draw_questions(turn: Sequence[Contract], sampling: Sampling) -> list[tuple[C
 
 
 def document_ids(titles: Iterable[str]) -> list[str]:
-    """One id a title, in order: ASCII, lower case, at most 60 characters before ``-2``, ``-3``.
+    """Return one id a title, in order: ASCII, lower case, at most 60 characters before ``-2``,
+    ``-3``.
 
     Titles are to be given sorted: of two that fold to one id the later gets the number.
     """
@@ -280,7 +281,9 @@ def _next(left: Iterable[Question], by_type: Mapping[str, int], most: float) -> 
 def _evalset(
     contracts: Sequence[Contract], questions: Sequence[tuple[Contract, Question]]
 ) -> tuple[list[Document], list[Query]]:
-    """Documents and queries with their ids; a query's ``origin`` is its question id in CUAD."""
+    """Return documents and queries with their ids; a query's ``origin`` is its question id in
+    CUAD.
+    """
     ids = document_ids(c.title for c in contracts)
     id_of = {c.title: doc_id for c, doc_id in zip(contracts, ids, strict=True)}
     width = max(3, len(str(len(questions))))
@@ -340,7 +343,7 @@ def _question(entry: Any, title: str, text: str, where: str) -> Question:
 
 
 def _answer(entry: Any, text: str, where: str) -> tuple[int, str]:
-    """An answer's offset and text, which must be what stands there."""
+    """Return an answer's offset and text, which must be what stands there."""
     start, answer = _value(entry, "answer_start", int, where), _value(entry, "text", str, where)
     if not 0 <= start < start + len(answer) <= len(text):
         raise InputError(
@@ -357,7 +360,7 @@ def _answer(entry: Any, text: str, where: str) -> tuple[int, str]:
 
 
 def _value(entry: Any, key: str, kind: type, where: str) -> Any:
-    """``entry[key]``, which must be of that type."""
+    """Return ``entry[key]``, which must be of that type."""
     if not isinstance(entry, dict):
         raise InputError(f"{where}: must be an object with key {key!r}")
     if key not in entry:

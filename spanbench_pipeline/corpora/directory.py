@@ -48,11 +48,11 @@ class DirectorySource:
     max_bytes: int = MAX_BYTES
 
     def drawn(self) -> dict[str, str]:
-        """Nothing is drawn; see ``source.Source``."""
+        """Return nothing is drawn; see ``source.Source``."""
         return {"sampling": "none: every document and query"}
 
     def files(self) -> list[SourceFile]:
-        """Documents by name, then queries and metadata; see ``source.Source``.
+        """Return documents by name, then queries and metadata; see ``source.Source``.
 
         A document's note is what the manifest notes of it.
         """
@@ -71,14 +71,16 @@ class DirectorySource:
         return list(rows.values())
 
     def read(self) -> tuple[list[Document], list[Query]]:
-        """Documents by name and queries in file order; see ``source.Source``."""
+        """Return documents by name and queries in file order; see ``source.Source``."""
         documents, entries = self.extracted()
         if self.manifest:
             manifest.check(self.manifest, entries)
         return documents, self.asked(documents, entries)
 
     def asked(self, documents: Iterable[Document], entries: Manifest) -> list[Query]:
-        """The queries about ``documents``, in file order; ``entries`` is what is known of these."""
+        """Return the queries about ``documents``, in file order; ``entries`` is what is known of
+        these.
+        """
         texts = {d.doc_id: d.text for d in documents}
         problems = queryfile.Problems()
         try:
@@ -88,7 +90,7 @@ class DirectorySource:
             raise InputError(f"{error}{_unread(problems.absent, entries)}") from error
 
     def extracted(self) -> tuple[list[Document], Manifest]:
-        """The documents with text and metadata, and what a manifest is to record of them.
+        """Return the documents with text and metadata, and what a manifest is to record of them.
 
         Raises InputError naming everything in the folder that is no document or has no text.
         """
@@ -107,7 +109,7 @@ class DirectorySource:
         return [_document(path, text, metadata) for path, text in made.items()], entries
 
     def listed(self) -> list[Path]:
-        """The documents' files, sorted by doc_id; no text is read.
+        """Return the documents' files, sorted by doc_id; no text is read.
 
         Raises InputError naming everything in the folder that is no document and files with one
         stem, and for more documents or bytes than the caps allow.
@@ -117,7 +119,7 @@ class DirectorySource:
         return paths
 
     def _found(self) -> tuple[list[Path], list[str]]:
-        """The documents' files, sorted by doc_id, and what is wrong with the others."""
+        """Return the documents' files, sorted by doc_id, and what is wrong with the others."""
         try:
             found = sorted(self.documents.iterdir(), key=lambda path: path.name)
         except (OSError, ValueError) as error:  # ValueError: a NUL in the path
@@ -170,7 +172,7 @@ class DirectorySource:
 
 
 def open_source(experiment: Experiment, project: Project) -> DirectorySource:
-    """The directory that [source] names; relative paths start at the project's root.
+    """Return the directory that [source] names; relative paths start at the project's root.
 
     Raises InputError naming the experiment file and the key that is wrong.
     """
@@ -193,7 +195,7 @@ def open_source(experiment: Experiment, project: Project) -> DirectorySource:
 
 
 def _doc_id(path: Path) -> str:
-    """The file's name without its extension, verbatim."""
+    """Return the file's name without its extension, verbatim."""
     return path.name.rpartition(".")[0]
 
 
@@ -210,7 +212,7 @@ def _document(path: Path, made: Extracted, metadata: Mapping[str, dict[str, str]
 
 
 def _unread(doc_ids: Iterable[str], entries: Manifest) -> str:
-    """What is noted of these documents, in which a gold text is not."""
+    """Return what is noted of these documents, in which a gold text is not."""
     return "".join(
         f"\nOf document {doc_id!r}: {note}"
         for doc_id in sorted(doc_ids)
@@ -219,7 +221,9 @@ def _unread(doc_ids: Iterable[str], entries: Manifest) -> str:
 
 
 def _why_no_document(path: Path) -> str | None:
-    """Why it is no readable file whose extension says that it is a document; None where it is."""
+    """Return why it is no readable file whose extension says that it is a document; None where it
+    is.
+    """
     allowed = f"Only {', '.join(EXTRACTORS)} may stand there: move it elsewhere."
     try:
         path.name.encode("utf-8")
@@ -245,7 +249,7 @@ def _why_no_document(path: Path) -> str | None:
 
 
 def _clashes(paths: Iterable[Path]) -> Iterator[str]:
-    """What is wrong where files would be one document."""
+    """Yield what is wrong where files would be one document."""
     named = defaultdict[str, list[Path]](list)
     for path in paths:
         named[_doc_id(path)].append(path)

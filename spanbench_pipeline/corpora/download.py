@@ -53,12 +53,12 @@ class Download:
 
     @property
     def part(self) -> Path:
-        """What there is of the file so far."""
+        """Return what there is of the file so far."""
         return self.target.with_name(self.target.name + ".part")
 
     @property
     def record(self) -> Path:
-        """What the server said of the file that the part is of."""
+        """Return what the server said of the file that the part is of."""
         return self.target.with_name(self.target.name + ".part.json")
 
     def discard(self) -> None:
@@ -95,7 +95,7 @@ def download(job: Download) -> None:
 
 
 def _attempt(job: Download) -> None:
-    """One request, and its body appended to the part or put in its place."""
+    """Send one request, and append its body to the partial file, or replace that file."""
     have, known = _so_far(job)
     try:
         with _opener().open(_request(job, have, known), timeout=job.timeout) as response:
@@ -125,7 +125,9 @@ def _opener() -> urllib.request.OpenerDirector:
 
 
 def _so_far(job: Download) -> tuple[int, Mapping[str, Any]]:
-    """Bytes that can be continued, and the record of their file; 0 where there are none."""
+    """Return the bytes that can be continued, and the record of their file; 0 where there are
+    none.
+    """
     try:
         known = json.loads(job.record.read_bytes())
         if known["url"] == job.url:
@@ -160,7 +162,7 @@ def _begin(job: Download, response: Any, have: int, known: Mapping[str, Any]) ->
 
 
 def _validator(headers: Mapping[str, str]) -> str | None:
-    """What If-Range may be given: a strong ETag, else the time of the last change."""
+    """Return what If-Range may be given: a strong ETag, else the time of the last change."""
     tag = headers.get("ETag")
     return tag if tag and not tag.startswith("W/") else headers.get("Last-Modified")
 

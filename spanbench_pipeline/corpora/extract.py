@@ -28,7 +28,8 @@ class Extracted:
 
 
 def extract(name: str, data: bytes, where: str) -> Extracted:
-    """The text of a file's bytes, by the extension of its ``name``: one of EXTRACTORS, any case.
+    """Return the text of a file's bytes, by the extension of its ``name``: one of EXTRACTORS, any
+    case.
 
     Raises InputError, opening with ``where``, for a file that cannot be decoded or has no text.
     """

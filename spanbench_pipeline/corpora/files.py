@@ -18,7 +18,7 @@ UNFIT_IN_NAMES = re.compile(r"[\x00-\x1f\x7f-\x9f\u2028\u2029]")
 
 
 def at_home(path: Path) -> Path:
-    """The path with an opening ``~`` or ``~user`` replaced by that home folder.
+    """Return the path with an opening ``~`` or ``~user`` replaced by that home folder.
 
     Raises InputError where there is none, and for a path that no system takes.
     """
@@ -31,7 +31,7 @@ def at_home(path: Path) -> Path:
 
 
 def read_bytes(path: Path) -> bytes:
-    """The bytes of a regular file; InputError names it where it cannot be read."""
+    """Return the bytes of a regular file; InputError names it where it cannot be read."""
     with _opened(path) as file:
         return file.read()
 
@@ -53,7 +53,8 @@ def hash_bytes(data: bytes) -> tuple[int, str]:
 
 @contextmanager
 def _opened(path: Path) -> Iterator[BufferedReader]:
-    """The file to read as a whole; InputError where it is no regular one, or changes meanwhile.
+    """Yield the file to read as a whole; InputError where it is no regular one, or changes
+    meanwhile.
 
     Opened without waiting: a pipe without a writer would keep its reader for ever.
     """

@@ -42,7 +42,7 @@ class LegalBenchSource:
     sample: str = MINI
 
     def files(self) -> list[SourceFile]:
-        """The archive as recorded, then benchmarks and documents as they are."""
+        """Return the archive as recorded, then benchmarks and documents as they are."""
         record = legalbench_copy.read_record(self.folder)
         tests = self._tests(record)
         paths = [legalbench_benchmark.file_of(b) for b in self.benchmarks]
@@ -55,7 +55,7 @@ class LegalBenchSource:
         return rows
 
     def drawn(self) -> dict[str, str]:
-        """What was taken; see ``source.Source``."""
+        """Return what was taken; see ``source.Source``."""
         which = ", ".join(self.benchmarks)
         if self.sample == ALL:
             return {"sampling": f"none: every document and test of {which}"}
@@ -66,7 +66,7 @@ class LegalBenchSource:
         }
 
     def read(self) -> tuple[list[Document], list[Query]]:
-        """Documents and queries, each snippet equal to its answer; see ``source.Source``."""
+        """Return documents and queries, each snippet equal to its answer; see ``source.Source``."""
         record = legalbench_copy.read_record(self.folder)
         tests = self._tests(record)
         texts = self._texts(record, self._documents(record, tests))
@@ -100,7 +100,7 @@ class LegalBenchSource:
         return found
 
     def _documents(self, record: CopyRecord, tests: Iterable[BenchmarkTest]) -> list[str]:
-        """The corpus's files, by name; in the mini set those of them that a test touches.
+        """Return the corpus's files, by name; in the mini set those of them that a test touches.
 
         A file that a test touches and nobody recorded is missed when the test is checked.
         """
@@ -138,7 +138,7 @@ def open_source(experiment: Experiment, project: Project) -> LegalBenchSource:
 
 @lru_cache(maxsize=2 * len(names.BENCHMARKS))
 def _parsed(data: bytes, benchmark: str) -> Sequence[BenchmarkTest]:
-    """A benchmark's tests; several corpora read one file."""
+    """Return a benchmark's tests; several corpora read one file."""
     return tuple(legalbench_benchmark.parse(data, benchmark))
 
 

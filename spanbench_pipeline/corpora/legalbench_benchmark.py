@@ -28,7 +28,7 @@ class Snippet:
 
     @property
     def document(self) -> str:
-        """The file's canonical path."""
+        """Return the file's canonical path."""
         return names.canonical(self.path)
 
 
@@ -43,22 +43,22 @@ class BenchmarkTest:
 
     @property
     def where(self) -> str:
-        """The test as messages name it."""
+        """Return the test as messages name it."""
         return f"{file_of(self.benchmark)}, test {self.number}"
 
     @property
     def query_id(self) -> str:
-        """``<benchmark>-NNNN``: a test has one id in every corpus that it is in."""
+        """Return ``<benchmark>-NNNN``: a test has one id in every corpus that it is in."""
         return f"{self.benchmark}-{self.number:04d}"
 
 
 def file_of(benchmark: str) -> str:
-    """Where a benchmark's tests are: its path in the archive."""
+    """Return where a benchmark's tests are: its path in the archive."""
     return f"benchmarks/{benchmark}.json"
 
 
 def parse(data: bytes, benchmark: str) -> list[BenchmarkTest]:
-    """The tests of a benchmark's file, in its order.
+    """Return the tests of a benchmark's file, in its order.
 
     Raises InputError naming file and test for JSON that is not of the format: no tests, a test
     without snippets, offsets that are no whole numbers, a file of another benchmark.
@@ -72,7 +72,7 @@ def parse(data: bytes, benchmark: str) -> list[BenchmarkTest]:
 
 
 def mini(tests: Sequence[BenchmarkTest]) -> list[BenchmarkTest]:
-    """The tests of the mini set among a benchmark's, in the order of the benchmark's file.
+    """Return the tests of the mini set among a benchmark's, in the order of the benchmark's file.
 
     Sorted by the number that ``random.random()`` gives right after ``random.seed(path)``, where
     path is the first snippet's as published; the sort is stable; the first ``MINI_TESTS`` of them.
@@ -116,7 +116,7 @@ def check(test: BenchmarkTest, texts: Mapping[str, str]) -> None:
 
 
 def query(test: BenchmarkTest) -> Query:
-    """The test as an unscoped query of its benchmark; ``check`` it first."""
+    """Return the test as an unscoped query of its benchmark; ``check`` it first."""
     return Query(
         query_id=test.query_id,
         text=test.query,
@@ -166,7 +166,7 @@ def _offset(value: Any, where: str) -> int:
 
 
 def _value(entry: Any, key: str, kind: type, where: str) -> Any:
-    """``entry[key]``, which must be of that type."""
+    """Return ``entry[key]``, which must be of that type."""
     if not isinstance(entry, dict):
         raise InputError(f"{where}: must be an object, not {strict_json.kind(entry)}")
     if key not in entry:

@@ -45,13 +45,13 @@ class CopyRecord:
     files: Mapping[str, FileRecord]
 
     def to_bytes(self) -> bytes:
-        """The record as a JSON file."""
+        """Return the record as a JSON file."""
         text = json.dumps(asdict(self), ensure_ascii=False, indent=1, sort_keys=True)
         return (text + "\n").encode("utf-8")
 
 
 def content_sha256(kept: Mapping[str, FileRecord]) -> str:
-    """One hash of all files: the sha256 of the lines ``<sha256>  <path>``, sorted by path.
+    """Return one hash of all files: the sha256 of the lines ``<sha256>  <path>``, sorted by path.
 
     Paths are canonical, so a zip, a folder, and copies with other names have one content hash if
     the bytes of their files are the same.
@@ -61,7 +61,7 @@ def content_sha256(kept: Mapping[str, FileRecord]) -> str:
 
 
 def read_record(folder: Path) -> CopyRecord:
-    """The record in ``folder``; InputError where there is none, or it is damaged."""
+    """Return the record in ``folder``; InputError where there is none, or it is damaged."""
     path = folder / RECORD
     if not path.is_file():
         raise InputError(f"{path}: not here yet; run: {FETCH}")
@@ -78,7 +78,7 @@ def hashed(path: Path, recorded: FileRecord) -> None:
 
 
 def read(path: Path, recorded: FileRecord) -> bytes:
-    """A kept file's bytes; InputError where it is absent or not what was recorded."""
+    """Return a kept file's bytes; InputError where it is absent or not what was recorded."""
     _present(path)
     data = files.read_bytes(path)
     _same(path, files.hash_bytes(data), recorded)

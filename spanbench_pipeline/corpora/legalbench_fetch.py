@@ -82,7 +82,7 @@ class _Given:
 
     @property
     def name(self) -> str:
-        """Its own name, without the folders above it."""
+        """Return its own name, without the folders above it."""
         return self.path.resolve().name or self.path.anchor
 
 
@@ -135,7 +135,7 @@ def _stage(given: _Given, data: Path, limits: Limits) -> dict[str, FileRecord]:
 
 
 def _listed(folder: Path) -> list[str]:
-    """The files of the folder, relative to it, with ``/``.
+    """Return the files of the folder, relative to it, with ``/``.
 
     Only where the layout can be: in ``benchmarks`` and ``corpus``, at the top or one folder below.
     """
@@ -153,14 +153,14 @@ def _listed(folder: Path) -> list[str]:
 
 
 def _leads_nowhere(path: Path) -> bool:
-    """False where a name is no file; a link to what is gone is a document that is not there."""
+    """Return False where a name is not a file; raise InputError for a link to a missing file."""
     if path.is_symlink():
         raise InputError(f"{path}: a link to {path.readlink()}, which is no file")
     return False
 
 
 def _unlistable(error: OSError) -> None:
-    """A folder that is absent is missed elsewhere; one that cannot be read must not be."""
+    """Raise InputError for a folder that cannot be listed; an absent one is reported elsewhere."""
     if not isinstance(error, FileNotFoundError):
         raise InputError(f"{error.filename}: cannot be read: {error.strerror}") from error
 
@@ -193,7 +193,9 @@ def _layout(there: Iterable[str], where: str) -> dict[str, str]:
 
 
 def _root(paths: Iterable[str], where: str) -> str:
-    """The folder that holds ``benchmarks`` and ``corpus``, with its ``/``; empty at the top."""
+    """Return the folder that holds ``benchmarks`` and ``corpus``, with its ``/``; empty at the
+    top.
+    """
     present = set(paths)
     ends = {p.removesuffix(name) for name in BENCHMARK_FILES for p in present if p.endswith(name)}
     roots = sorted(root for root in ends if root == "" or root.endswith("/"))
@@ -215,7 +217,9 @@ def _some(present: Iterable[str]) -> str:
 
 
 def _is_document(inside: str) -> bool:
-    """Whether a path below ``corpus/`` is a benchmark's text; hidden files are nobody's text."""
+    """Return whether a path below ``corpus/`` is a benchmark's text; hidden files are nobody's
+    text.
+    """
     parts = PurePosixPath(inside).parts
     hidden = any(part.startswith(".") for part in parts)
     return (

@@ -20,7 +20,7 @@ AGAIN = "Check the gold spans, then register the corpus again: spanbench adapt"
 
 
 def entry(data: bytes, made: Extracted) -> dict[str, Any]:
-    """What a manifest records of one document: its bytes and the text made of them."""
+    """Return what a manifest records of one document: its bytes and the text made of them."""
     found = {
         "extractor": made.extractor,
         "source_bytes": len(data),
@@ -32,7 +32,7 @@ def entry(data: bytes, made: Extracted) -> dict[str, Any]:
 
 
 def to_bytes(entries: Manifest) -> bytes:
-    """The manifest as a JSON file, sorted by doc_id."""
+    """Return the manifest as a JSON file, sorted by doc_id."""
     text = json.dumps(entries, ensure_ascii=False, indent=1, sort_keys=True)
     return (text + "\n").encode("utf-8")
 
@@ -64,12 +64,14 @@ def check(path: Path, now: Manifest) -> None:
 
 
 def notes(path: Path) -> dict[str, list[str]]:
-    """What the manifest at ``path`` notes of its documents: doc_id -> sentences, where any."""
+    """Return what the manifest at ``path`` notes of its documents: doc_id -> sentences, where
+    any.
+    """
     return {doc_id: e["notes"] for doc_id, e in sorted(_load(path).items()) if e.get("notes")}
 
 
 def _why(was: Mapping[str, Any], found: Mapping[str, Any]) -> str:
-    """Why a document's text is another, and which offsets still hold."""
+    """Return why a document's text is another, and which offsets still hold."""
     if was["source_sha256"] != found["source_sha256"]:
         return "the file was changed), so no offset holds"
     why = f"{was['extractor']} extracted it, {found['extractor']} does now)"

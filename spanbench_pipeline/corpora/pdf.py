@@ -76,7 +76,8 @@ def read(data: bytes, where: str) -> PdfText:
 
 @contextmanager
 def _damage(where: str, data: bytes) -> Iterator[None]:
-    """What is raised inside becomes an InputError: a damaged PDF makes pypdf raise almost anything.
+    """Yield what is raised inside becomes an InputError: a damaged PDF makes pypdf raise almost
+    anything.
 
     What is no PDF at all is told as what it seems to be.
     """
@@ -93,7 +94,7 @@ def _damage(where: str, data: bytes) -> Iterator[None]:
 
 
 def _opened(data: bytes, where: str) -> PdfReader:
-    """The reader of the file, unlocked where it opens without a password."""
+    """Return the reader of the file, unlocked where it opens without a password."""
     import pypdf
     from pypdf import PasswordType
 
@@ -112,7 +113,7 @@ def _joined(text: str, where: str) -> str:
 
 
 def _faults(page: PageObject, text: str) -> Iterator[str]:
-    """What of a page with this text a person reads and spanbench does not."""
+    """Yield what of a page with this text a person reads and spanbench does not."""
     if is_blank(text):
         yield NO_TEXT
     if NO_CHARACTER.search(text) or NO_LINE_END.search(text):
@@ -131,7 +132,7 @@ def _faults(page: PageObject, text: str) -> Iterator[str]:
 
 
 def _is_written(annotation: Any) -> bool:
-    """Whether an annotation is text that somebody typed or stamped onto the page."""
+    """Return whether an annotation is text that somebody typed or stamped onto the page."""
     found = annotation.get_object()
     if found.get("/Subtype") in UNSHOWN:
         return False
@@ -150,7 +151,7 @@ def _typed(value: Any) -> str:
 
 
 def _numbers(pages: list[int]) -> str:
-    """``page 3`` or ``pages 2-4, 9``."""
+    """Return ``page 3`` or ``pages 2-4, 9``."""
     parts: list[str] = []
     for _, group in groupby(enumerate(pages), key=lambda pair: pair[1] - pair[0]):
         run = [number for _, number in group]

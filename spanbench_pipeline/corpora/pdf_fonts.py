@@ -29,7 +29,7 @@ Tell = Callable[[str], bool]
 
 
 def faults(page: PageObject) -> set[str]:
-    """What is wrong with a page's text by the fonts that it is in.
+    """Return what is wrong with a page's text by the fonts that it is in.
 
     A font that is only within its reach is no fault.
     """
@@ -48,7 +48,7 @@ def faults(page: PageObject) -> set[str]:
 
 
 def within(resources: Any, seen: set[int] | None = None) -> Iterator[Mapping[str, Any]]:
-    """The fonts of a page's resources and of the forms (XObjects) that it draws."""
+    """Yield the fonts of a page's resources and of the forms (XObjects) that it draws."""
     seen = set() if seen is None else seen
     found = resources.get_object() if resources else None
     if not found or id(found) in seen:
@@ -61,7 +61,7 @@ def within(resources: Any, seen: set[int] | None = None) -> Iterator[Mapping[str
 
 
 def _doubts(font: Mapping[str, Any] | None) -> dict[str, Tell]:
-    """What may be wrong with text in a font, and how the text tells that it is."""
+    """Return what may be wrong with text in a font, and how the text tells that it is."""
     from pypdf._cmap import get_encoding  # what pypdf reads a font by: no other place has it
 
     if not font:
@@ -81,12 +81,12 @@ def _doubts(font: Mapping[str, Any] | None) -> dict[str, Tell]:
 
 
 def _unmapped(font: Mapping[str, Any]) -> bool:
-    """Whether pypdf can know a font's glyphs by their numbers alone."""
+    """Return whether pypdf can know a font's glyphs by their numbers alone."""
     return "/ToUnicode" not in font and _numbered(font)
 
 
 def _numbered(font: Mapping[str, Any]) -> bool:
-    """Whether a font's codes are the numbers of glyphs, not of characters."""
+    """Return whether a font's codes are the numbers of glyphs, not of characters."""
     encoding = as_object(font.get("/Encoding"))
     if font.get("/Subtype") == "/Type0":
         return not (isinstance(encoding, str) and any(part in encoding for part in CHARSETS))
@@ -95,7 +95,7 @@ def _numbered(font: Mapping[str, Any]) -> bool:
 
 
 def _needs_its_map(font: Mapping[str, Any], characters: Mapping[str, str]) -> bool:
-    """Whether a code that is absent from a font's map to Unicode says nothing by itself.
+    """Return whether a code that is absent from a font's map to Unicode says nothing by itself.
 
     It does where the codes are characters; not where the map makes others of these.
     """
@@ -119,5 +119,5 @@ def _needs_its_map(font: Mapping[str, Any], characters: Mapping[str, str]) -> bo
 
 
 def as_object(value: Any) -> Any:
-    """What an indirect object stands for; anything else, None included, is itself."""
+    """Return what an indirect object stands for; anything else, None included, is itself."""
     return value.get_object() if value is not None else None

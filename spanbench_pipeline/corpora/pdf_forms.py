@@ -71,7 +71,7 @@ def read(reader: PdfReader, where: str) -> Form:
 
 
 def _all(form: Any, pages: Iterable[Any]) -> Iterator[tuple[str, Mapping[str, Any]]]:
-    """The fields of the form, then those whose place is on a page alone: see ``_fields``."""
+    """Yield the fields of the form, then those whose place is on a page alone: see ``_fields``."""
     seen: set[int] = set()
     yield from _fields(form, "", {}, (), seen)
     for page in pages:
@@ -115,7 +115,7 @@ def _fields(
 
 
 def _value(field: Mapping[str, Any]) -> Any:
-    """A field's value as its page shows it."""
+    """Return a field's value as its page shows it."""
     from pypdf.generic import NameObject
 
     value, kind = field.get("/V"), field.get("/FT")
@@ -137,7 +137,7 @@ def _value(field: Mapping[str, Any]) -> Any:
 
 
 def _items(value: Any) -> list[Any]:
-    """What an array holds; nothing where it is none."""
+    """Return what an array holds; nothing where it is none."""
     return [_object(one) for one in value] if isinstance(value, list) else []
 
 
@@ -147,7 +147,7 @@ def _flags(field: Mapping[str, Any]) -> int:
 
 
 def _text(value: Any) -> str | None:
-    """A value as a person reads it; None where there is none."""
+    """Return a value as a person reads it; None where there is none."""
     from pypdf.generic import NameObject, StreamObject, create_string_object
 
     if isinstance(value, StreamObject):
@@ -164,7 +164,7 @@ def _text(value: Any) -> str | None:
 
 
 def _object(value: Any) -> Any:
-    """What an indirect object stands for; null is None, and anything else is itself."""
+    """Return what an indirect object stands for; null is None, and anything else is itself."""
     from pypdf.generic import IndirectObject, NullObject
 
     found = value.get_object() if isinstance(value, IndirectObject) else value

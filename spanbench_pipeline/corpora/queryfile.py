@@ -28,7 +28,7 @@ class Absent(InputError):
     """A gold text is not in the document ``doc_id``."""
 
     def __init__(self, message: str, doc_id: str) -> None:
-        """The whole message, and the document."""
+        """Keep the whole message, and the document."""
         super().__init__(message)
         self.doc_id = doc_id
 
@@ -40,12 +40,14 @@ class Problems(list[str]):
     """
 
     def __init__(self) -> None:
-        """Nothing is wrong yet."""
+        """Start without any problem."""
         super().__init__()
         self.absent: set[str] = set()
 
     def tried(self, work: Callable[..., T], *given: Any) -> T | None:
-        """What ``work`` makes of ``given``; None where it raises InputError, which is kept."""
+        """Return what ``work`` makes of ``given``; None where it raises InputError, which is
+        kept.
+        """
         try:
             return work(*given)
         except InputError as error:
@@ -56,12 +58,12 @@ class Problems(list[str]):
 
     @property
     def hinted(self) -> bool:
-        """Whether the next one will be shown: a hint may take a while to find."""
+        """Return whether the next one will be shown: a hint may take a while to find."""
         return len(self) < SHOWN
 
 
 def read(data: bytes, where: str, texts: Mapping[str, str], problems: Problems) -> list[Query]:
-    """The queries of a JSONL file's bytes; ``texts`` is doc_id -> text of the documents.
+    """Return the queries of a JSONL file's bytes; ``texts`` is doc_id -> text of the documents.
 
     What is wrong goes to ``problems``, which are none before.
 
@@ -82,7 +84,7 @@ def read(data: bytes, where: str, texts: Mapping[str, str], problems: Problems) 
 
 
 def unknown_document(at: str, doc_id: str, known: Collection[str], *, hint: bool = True) -> str:
-    """The message about a doc_id that no document has, with the nearest that one has."""
+    """Return the message about a doc_id that no document has, with the nearest that one has."""
     near = suggested(doc_id, known) if hint else ""
     return f"{at}: unknown doc_id {doc_id!r}{near} ({len(known)} documents)"
 
@@ -106,7 +108,7 @@ def field_values(values: Any, at: str, what: str, problems: Problems) -> dict[st
 
 
 def _lines(text: str) -> list[tuple[int, str]]:
-    """Lines that hold something, with their numbers from 1.
+    """Return lines that hold something, with their numbers from 1.
 
     Split at newlines only: other line separators may stand inside a JSON text.
     """
@@ -117,7 +119,7 @@ def _lines(text: str) -> list[tuple[int, str]]:
 def _query(
     line: str, at: str, origin: str, texts: Mapping[str, str], problems: Problems
 ) -> Query | None:
-    """The query of a line; None where ``problems`` were found in its gold or filters."""
+    """Return the query of a line; None where ``problems`` were found in its gold or filters."""
     value = strict_json.parse(line, at)
     if not isinstance(value, dict):
         raise InputError(f"{at}: a query must be an object, not {kind(value)}")
@@ -161,7 +163,9 @@ def _optional(given: Fields, key: str, at: str) -> str | None:
 
 
 def _gold(given: Fields, at: str, doc_id: str, text: str, problems: Problems) -> list[GoldSpan]:
-    """The gold spans of a query that are right; what is wrong with others is in ``problems``."""
+    """Return the gold spans of a query that are right; what is wrong with others is in
+    ``problems``.
+    """
     keys = [key for key in ("gold_texts", "gold_spans") if key in given]
     if len(keys) != 1:
         raise InputError(
@@ -183,7 +187,7 @@ def _gold(given: Fields, at: str, doc_id: str, text: str, problems: Problems) ->
 
 
 def _located(entry: Any, at: str, doc_id: str, text: str, hint: bool) -> GoldSpan:
-    """The one place where a gold text stands in its document."""
+    """Return the one place where a gold text stands in its document."""
     if not isinstance(entry, str) or not entry:
         raise InputError(f"{at}: must be text with at least one character, not {_shown(entry)}")
     evalset.check_shows(entry, at)
@@ -202,7 +206,9 @@ def _located(entry: Any, at: str, doc_id: str, text: str, hint: bool) -> GoldSpa
 
 
 def _meant(part: str, text: str, hint: bool) -> str:
-    """What to do about a gold text that is not in a document, with what was meant, if it shows."""
+    """Return what to do about a gold text that is not in a document, with what was meant, if it
+    shows.
+    """
     place = suggestions.find(part, text) if hint else None
     if place is None:
         return "Copy it from the text that spanbench reads, or give gold_spans."
@@ -215,7 +221,9 @@ def _meant(part: str, text: str, hint: bool) -> str:
 
 
 def _span(entry: Any, at: str, doc_id: str, text: str, _: bool) -> GoldSpan:
-    """A gold span by its offsets, held to the text that it says stands there, if it says so."""
+    """Return a gold span by its offsets, held to the text that it says stands there, if it says
+    so.
+    """
     offsets, expected = _span_fields(entry, at)
     start, end = (_offset(value, at) for value in offsets)
     if not 0 <= start < end <= len(text):
@@ -260,7 +268,7 @@ def _offset(value: Any, at: str) -> int:
 
 
 def _identified(queries: list[tuple[str, Query | None]], problems: Problems) -> list[Query]:
-    """The queries with an id each, given or by their place; where two are equal, a problem.
+    """Return the queries with an id each, given or by their place; where two are equal, a problem.
 
     A line that is wrong, None, has its place as well.
     """

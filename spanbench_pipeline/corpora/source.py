@@ -43,7 +43,7 @@ class Source(Protocol):
     """Where one corpus comes from."""
 
     def files(self) -> list[SourceFile]:
-        """The files there are now, hashed.
+        """Return the files there are now, hashed.
 
         Raises InputError where one is absent (naming the command that brings it) or differs from
         what was recorded of it.
@@ -51,11 +51,11 @@ class Source(Protocol):
         ...
 
     def drawn(self) -> Mapping[str, str]:
-        """How documents and queries were drawn at random, for reports: name -> value."""
+        """Return how documents and queries were drawn at random, for reports: name -> value."""
         ...
 
     def read(self) -> tuple[list[Document], list[Query]]:
-        """Documents and queries, not yet held to the invariants of ``evalset.assemble``.
+        """Return documents and queries, not yet held to the invariants of ``evalset.assemble``.
 
         Raises InputError naming file and line, document or question at the first thing wrong.
         """
@@ -63,7 +63,7 @@ class Source(Protocol):
 
 
 def open_source(experiment: Experiment, project: Project) -> Source:
-    """The source that the experiment's [source] table describes; reads no corpus file.
+    """Return the source that the experiment's [source] table describes; reads no corpus file.
 
     Raises InputError naming the experiment file, the key, and the nearest valid name.
     """
@@ -76,14 +76,15 @@ def open_source(experiment: Experiment, project: Project) -> Source:
 
 
 def load(experiment: Experiment, project: Project) -> EvalSet:
-    """The experiment's eval set, read and held to every invariant."""
+    """Return the experiment's eval set, read and held to every invariant."""
     return evalset.assemble(experiment.corpus, *open_source(experiment, project).read())
 
 
 def settings(
     experiment: Experiment, types: Mapping[str, type[Any]], required: tuple[str, ...] = ()
 ) -> dict[str, Any]:
-    """The [source] table without ``kind``: known keys only, each of its type, required ones there.
+    """Return the [source] table without ``kind``: known keys only, each of its type, required ones
+    there.
 
     Raises InputError otherwise. Types are bool, int, str and list; an int must be at least 1, and
     what is in a list is for the caller to check.
@@ -103,5 +104,5 @@ def settings(
 
 
 def error(experiment: Experiment, problem: str) -> InputError:
-    """An InputError about the experiment's [source] table."""
+    """Return an InputError about the experiment's [source] table."""
     return InputError(f"{experiment.path}: source: {problem}")

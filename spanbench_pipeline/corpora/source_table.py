@@ -25,7 +25,7 @@ _SOURCE = re.compile(r"""^[ \t]*\[[ \t]*["']?source["']?[ \t]*\]""", re.MULTILIN
 
 
 def replaced(text: str, source: Values, path: Path) -> str:
-    """``text``, the content of the file at ``path``, with ``source`` as its [source] table.
+    """Return ``text``, the content of the file at ``path``, with ``source`` as its [source] table.
 
     Raises InputError, saying what to write by hand, where that cannot be done without touching
     the rest.
@@ -49,7 +49,7 @@ def replaced(text: str, source: Values, path: Path) -> str:
 
 
 def _edited(text: str, source: Values, before: Mapping[str, Any]) -> str | None:
-    """``text`` with its [source] table edited; None where it has none in one piece."""
+    """Return ``text`` with its [source] table edited; None where it has none in one piece."""
     place = _place(text, before)
     if place is None:
         return None
@@ -64,7 +64,7 @@ def _edited(text: str, source: Values, before: Mapping[str, Any]) -> str | None:
 
 
 def _place(text: str, before: Mapping[str, Any]) -> tuple[int, int] | None:
-    """Where [source] stands, header included, up to the next header or the end.
+    """Return where [source] stands, header included, up to the next header or the end.
 
     A line that looks like a header may be one of a text over several lines; so both the table and
     the rest are held to what the whole text says.
@@ -87,7 +87,7 @@ def _is(text: str, value: Mapping[str, Any]) -> bool:
 
 
 def _update(table: Table, source: Values, line_end: str) -> None:
-    """Settings that differ get their value where they stand; new ones come last."""
+    """Write changed settings in place, and new ones at the end."""
     for key in [key for key in table if key not in source]:
         del table[key]
     for key, (value, written) in source.items():

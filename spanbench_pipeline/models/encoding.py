@@ -49,7 +49,7 @@ def encode(
     names: Sequence[str],
     progress: bool | None = None,
 ) -> Encoded:
-    """Vectors of ``texts`` under an encoder; equal texts have equal vectors, bit for bit.
+    """Return vectors of ``texts`` under an encoder; equal texts have equal vectors, bit for bit.
 
     ``models`` is the folder of fetched weights, ``cache`` the cache's file, ``names`` what errors
     call each text (chunk or query ids). ``progress`` shows a bar (default: on a terminal). The
@@ -80,7 +80,7 @@ def encode(
 def encode_anew(
     texts: Sequence[str], settings: Encoder, *, models: Path, names: Sequence[str]
 ) -> NDArray[np.float32]:
-    """Vectors of ``texts`` past any cache, shape (n, d): what stored ones must be equal to.
+    """Return vectors of ``texts`` past any cache, shape (n, d): what stored ones must be equal to.
 
     Raises what ``encode`` does.
     """
@@ -92,7 +92,7 @@ def encode_anew(
 def _encode_new(
     new: Mapping[bytes, tuple[str, str]], settings: Encoder, models: Path, progress: bool | None
 ) -> Iterator[dict[bytes, Entry]]:
-    """Entries of new texts (key -> name, text), a part at a time."""
+    """Yield the entries of new texts (key -> name, text), a part at a time."""
     encoder = _Encoder(settings, models)
     waiting = iter(new.items())
     bar = tqdm(
@@ -124,7 +124,7 @@ class _Encoder:
         self.n_without_text = self.model.count("")
 
     def encode(self, name: str, text: str) -> Entry:
-        """The entry of one text; zeros where it has no word piece but the special ones."""
+        """Return the entry of one text; zeros where it has no word piece but the special ones."""
         import torch
 
         vector = self.model.run(text)["sentence_embedding"].float()

@@ -48,11 +48,11 @@ class Model:
 
     @property
     def n_labels(self) -> int:
-        """How many scores a cross-encoder gives a pair."""
+        """Return how many scores a cross-encoder gives a pair."""
         return int(self.model.num_labels)
 
     def run(self, item: str | tuple[str, str]) -> dict[str, Any]:
-        """What the model makes of one text or pair, as tensors with one row."""
+        """Return what the model makes of one text or pair, as tensors with one row."""
         import torch
 
         with self._lock:
@@ -86,7 +86,8 @@ def one_thread_each() -> Iterator[Executor]:
 
 
 def _load(kind: Kind, settings: Encoder | Reranker, folder: Path) -> Any:
-    """The model, loaded twice: weights that the folder lacks are made up, differently each time.
+    """Return the model, loaded twice: weights that the folder lacks are made up, differently each
+    time.
 
     The library says so in a log line only, and figures from such a model would look like others.
     """
@@ -135,7 +136,7 @@ def _set_max_length(kind: Kind, model: Any, settings: Encoder | Reranker) -> Non
 
 @contextmanager
 def _quiet() -> Iterator[None]:
-    """No progress bars, log lines or warnings of the libraries that load models, errors apart."""
+    """Silence progress bars, log lines and warnings, except errors, while a model is loaded."""
     from transformers.utils import logging as untyped
 
     transformers_logging: Any = untyped
@@ -157,7 +158,9 @@ def _quiet() -> Iterator[None]:
 
 
 def _cores() -> int:
-    """Cores that this process may use, which in a container are fewer than the machine has."""
+    """Return the number of cores that this process may use, which in a container are fewer than
+    the machine has.
+    """
     if hasattr(os, "sched_getaffinity"):
         return len(os.sched_getaffinity(0))
     return os.cpu_count() or 1

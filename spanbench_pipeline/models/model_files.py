@@ -45,7 +45,9 @@ _NEVER_NAMES = (
 
 
 def module_folders(folder: Path) -> set[str]:
-    """The folders that a model's configuration names, relative to its own, ``/`` between parts."""
+    """Return the folders that a model's configuration names, relative to its own, ``/`` between
+    parts.
+    """
     modules, *routers = (_parsed(folder / name) for name in NAMING)
     named = [entry.get("path") for entry in _objects(modules)]
     for router in routers:
@@ -57,7 +59,7 @@ def module_folders(folder: Path) -> set[str]:
 
 
 def deciding(names: Iterable[str], folders: Iterable[str]) -> list[str]:
-    """Those of a model's files that decide its output: sorted paths relative to its folder.
+    """Return those of a model's files that decide its output: sorted paths relative to its folder.
 
     ``names`` are all its files, ``folders`` its ``module_folders``. Files of the folder itself, of
     folders with a number (``1_Pooling``), and all below ``folders`` count; weights once, in the
@@ -71,7 +73,7 @@ def deciding(names: Iterable[str], folders: Iterable[str]) -> list[str]:
 
 
 def deciding_in(folder: Path) -> list[str]:
-    """The ``deciding`` files of the model in ``folder``, links followed.
+    """Return the ``deciding`` files of the model in ``folder``, links followed.
 
     Raises InputError where a folder that counts cannot be read; into others it does not look.
     """
@@ -87,7 +89,9 @@ def deciding_in(folder: Path) -> list[str]:
 
 
 def _below(folder: Path, above: tuple[Path, ...]) -> Iterator[Path]:
-    """Every file below ``folder``; a link to one of the folders ``above``, resolved, is left."""
+    """Yield every file below ``folder``; a link to one of the folders ``above``, resolved, is
+    left.
+    """
     here = folder.resolve()
     if here in above or not folder.is_dir():
         return
@@ -118,7 +122,9 @@ def _objects(value: Any) -> list[dict[str, Any]]:
 
 
 def _parsed(path: Path) -> Any:
-    """A JSON file's value; None where there is none, and no model can be loaded from it either."""
+    """Return a JSON file's value; None where there is none, and no model can be loaded from it
+    either.
+    """
     try:
         return json.loads(path.read_bytes())
     except (OSError, ValueError, RecursionError):

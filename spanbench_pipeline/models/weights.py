@@ -31,7 +31,8 @@ RECIPE = 1
 
 
 def locate(settings: Encoder | Reranker, models: Path) -> Path:
-    """The folder of a model's weights: in a package, a folder of one's own, or below ``models``.
+    """Return the folder of a model's weights: in a package, a folder of one's own, or below
+    ``models``.
 
     A name such as ``someone/model`` is always the hub's, whatever folders lie around.
     Raises NotMeasured where they are absent. Never imports the package, never opens a connection.
@@ -51,7 +52,7 @@ def locate(settings: Encoder | Reranker, models: Path) -> Path:
 
 
 def verified(settings: Encoder | Reranker, models: Path) -> Path:
-    """As ``locate``, after comparing the weights with the sha256 that the experiment declares.
+    """Return the folder that ``locate`` finds, after comparing the weights with the sha256 that the experiment declares.
 
     Raises InputError with both hashes and the file where they differ, and for an adapter.
     """
@@ -61,7 +62,8 @@ def verified(settings: Encoder | Reranker, models: Path) -> Path:
 
 
 def fingerprint(settings: Encoder | Reranker, models: Path) -> str:
-    """A hash of all that decides a model's output: equal fingerprints, equal vectors or scores.
+    """Return a hash of all that decides a model's output: equal fingerprints, equal vectors or
+    scores.
 
     It covers the model's name, every file that decides its output (weights, configuration,
     tokenizer, modules in folders of any name: ``model_files.deciding``), the maximum length and,
@@ -86,7 +88,8 @@ def fetch(
     endpoint: str | None = None,
     progress: bool | None = None,
 ) -> Path:
-    """The folder of a model's weights, brought from the model hub where they are not here yet.
+    """Return the folder of a model's weights, brought from the model hub where they are not here
+    yet.
 
     ``endpoint`` is the hub's address (default: HF_ENDPOINT, else the public hub); ``progress``
     shows bars (default: on a terminal). Raises InputError for a model that the hub does not have,
@@ -118,7 +121,9 @@ def _package(settings: Encoder | Reranker) -> str | None:
 
 
 def _folder_name(model: str) -> str:
-    """One folder a model: its hub name without the slash, or the last part of its own path."""
+    """Return one folder a model: its hub name without the slash, or the last part of its own
+    path.
+    """
     if HUB_NAME.fullmatch(model):
         return model.replace("/", "--")
     return Path(model).expanduser().resolve().name
@@ -138,7 +143,7 @@ def _in_package(package: str) -> Path:
 
 
 def _with_weights(folder: Path, model: str) -> Path:
-    """``folder``, if it holds weights."""
+    """Return ``folder``, if it holds weights."""
     if _weights_file(folder) is None:
         raise NotMeasured(f"{model} is here, but without weights ({' or '.join(WEIGHTS)})")
     return folder
@@ -168,7 +173,7 @@ def _verify(settings: Encoder | Reranker, folder: Path) -> None:
 
 
 def _sha256(path: Path) -> str:
-    """The file's sha256, read once a process unless the file changes."""
+    """Return the file's sha256, read once a process unless the file changes."""
     state = path.stat()
     # A copy may keep size and time of modification; the time of its own change no program can set.
     return _sha256_of(path, (state.st_size, state.st_mtime_ns, state.st_ctime_ns, state.st_ino))
@@ -181,7 +186,7 @@ def _sha256_of(path: Path, state: tuple[int, ...]) -> str:
 
 
 def _download(name: str, folder: Path, endpoint: str | None, progress: bool | None) -> None:
-    """The needed files of the hub's model ``name`` into ``folder``, which is made.
+    """Download the needed files of the hub's model ``name`` into ``folder``, which is made.
 
     Raises InputError with what the hub's library says, whatever its kind of error: it raises
     those of its HTTP client too, which has changed before.
@@ -217,7 +222,7 @@ def _download(name: str, folder: Path, endpoint: str | None, progress: bool | No
 
 
 def _bars(progress: bool | None) -> Any:
-    """A class of progress bars for the hub's library, which offers no switch but a class."""
+    """Return a class of progress bars for the hub's library, which offers no switch but a class."""
     disable = None if progress is None else not progress
     init = partialmethod(tqdm.__init__, disable=disable, leave=False)
     return type("Bars", (tqdm,), {"__init__": init})

@@ -56,12 +56,12 @@ class Index:
     """Whether additions stand as rank-bm25 makes them, in the order of the query's words."""
 
     def postings(self, token: str) -> slice:
-        """Where a token's rows and weights lie; empty for a token that no chunk holds."""
+        """Return where a token's rows and weights lie; empty for a token that no chunk holds."""
         number = self.vocabulary.get(token)
         return slice(0, 0) if number is None else slice(*self.starts[number : number + 2].tolist())
 
     def scores(self, query: Sequence[str]) -> Floats:
-        """Every chunk's score for the query's tokens, shape (n_chunks,).
+        """Return every chunk's score for the query's tokens, shape (n_chunks,).
 
         A token given twice counts twice, as in ``BM25Okapi.get_scores``.
         """
@@ -77,7 +77,7 @@ class Index:
         return scores if self.ordered else np.round(scores + rest, DECIMALS)
 
     def holding(self, query: Sequence[str]) -> npt.NDArray[np.bool_]:
-        """Whether each chunk holds any of the query's tokens, shape (n_chunks,)."""
+        """Return whether each chunk holds any of the query's tokens, shape (n_chunks,)."""
         found = np.zeros(self.n_chunks, dtype=bool)
         for token in set(query):
             found[self.rows[self.postings(token)]] = True
@@ -87,7 +87,7 @@ class Index:
 def build(
     texts: Iterable[str], bm25: str = "okapi", tokenizer: str = "ascii", stemming: str | None = None
 ) -> Index:
-    """The index over all chunks of a corpus, their texts given in chunk order.
+    """Return the index over all chunks of a corpus, their texts given in chunk order.
 
     ``bm25`` is the rule, one of ``RULES``; the others are the settings of a ``Tokenizer``.
     """
@@ -118,7 +118,7 @@ def retrieve(
     depth: int,
     **settings: Any,
 ) -> tuple[Lists, list[str]]:
-    """The list of each row of a ``queries`` table, as :func:`search`, with warnings.
+    """Return the list of each row of a ``queries`` table, as :func:`search`, with warnings.
 
     ``settings`` are those of :func:`build`. A query without any token has an empty list, and a
     warning names it. Raises NotMeasured where a text has to be segmented and nothing here can.
@@ -136,7 +136,7 @@ def retrieve(
 def search(
     index: Index, queries: Sequence[str], allowed: Sequence[Ints | None], depth: int
 ) -> Lists:
-    """The BM25 list of each query text: its ``depth`` best chunks among those ``allowed``.
+    """Return the BM25 list of each query text: its ``depth`` best chunks among those ``allowed``.
 
     ``allowed`` holds chunk rows, ascending, or None for all; scores always come from the whole
     index. A chunk that holds no token of the query is not in its list, one that does is, even at a
@@ -156,7 +156,9 @@ def search(
 
 
 def _okapi(n_chunks: int, holders: Ints) -> Floats:
-    """Each token's inverse document frequency; a negative one becomes EPSILON x the average."""
+    """Return each token's inverse document frequency; a negative one becomes EPSILON x the
+    average.
+    """
     # math.log and a running sum, because np.log and np.sum may differ in the last bit.
     idf = np.array([math.log(n_chunks - f + 0.5) - math.log(f + 0.5) for f in holders.tolist()])
     average = np.cumsum(idf)[-1] / len(idf)
@@ -164,7 +166,7 @@ def _okapi(n_chunks: int, holders: Ints) -> Floats:
 
 
 def _lucene(n_chunks: int, holders: Ints) -> Floats:
-    """Each token's inverse document frequency; never negative."""
+    """Return each token's inverse document frequency; never negative."""
     return np.array([math.log1p((n_chunks - f + 0.5) / (f + 0.5)) for f in holders.tolist()])
 
 
@@ -177,7 +179,7 @@ of its index; the factor changes no order."""
 
 
 def _saturation(frequency: Ints, row: Ints, length: Ints, factor: float) -> Floats:
-    """How much a token counts that occurs ``frequency`` times in the chunk at ``row``."""
+    """Return how much a token counts that occurs ``frequency`` times in the chunk at ``row``."""
     average = int(length.sum()) / len(length)
     norm = K1 * (1 - B + B * length / average)
     saturation: Floats = frequency * factor / (frequency + norm[row])

@@ -20,7 +20,8 @@ _TOKEN = re.compile(r"[^\W_]+")
 
 
 def cards(documents: pa.Table, chars: int) -> dict[str, str]:
-    """doc_id -> the card of each row of a ``documents`` table, of at most ``chars`` characters.
+    """Return doc_id -> the card of each row of a ``documents`` table, of at most ``chars``
+    characters.
 
     Three lines: the name (the last part of the doc_id, which is the file's name without its
     extension), the title where it is in other words, and as many words from the beginning of the
@@ -32,7 +33,7 @@ def cards(documents: pa.Table, chars: int) -> dict[str, str]:
 
 
 def card(doc_id: str, title: str, text: str, chars: int) -> str:
-    """The card of one document; see :func:`cards`."""
+    """Return the card of one document; see :func:`cards`."""
     name = doc_id.rpartition("/")[2]
     heads = [name] if _tokens(title) in ([], _tokens(name)) else [name, title]
     head = "\n".join(" ".join(line.split()) for line in heads)
@@ -41,7 +42,7 @@ def card(doc_id: str, title: str, text: str, chars: int) -> str:
 
 
 def carded(texts: list[str], doc_ids: list[str], card_of: dict[str, str]) -> list[str]:
-    """Each text behind the card of its document, a blank line between the two."""
+    """Return each text behind the card of its document, a blank line between the two."""
     return [f"{card_of[d]}\n\n{text}" for d, text in zip(doc_ids, texts, strict=True)]
 
 
@@ -50,7 +51,7 @@ def _tokens(text: str) -> list[str]:
 
 
 def _opening(text: str, chars: int) -> str:
-    """The first words of a text that fit in ``chars``; at least a part of the first one."""
+    """Return the first words of a text that fit in ``chars``; at least a part of the first one."""
     words: list[str] = []
     length = -1
     for match in _WORD.finditer(text):

@@ -15,7 +15,7 @@ ROUNDING = 10.0**-DECIMALS
 
 
 def fuse(one: Lists, other: Lists, *, chunk_ids: pa.Array, alpha: float, depth: int) -> Lists:
-    """One list a query, the ``depth`` chunks of the highest score, from the two lists given.
+    """Return one list a query, the ``depth`` chunks of the highest score, from the two lists given.
 
     score = alpha * other + (1 - alpha) * one, each channel's score min-max scaled over the query's
     list in that channel: its best chunk has 1, its worst 0; all of them 0.5 where all scores are
@@ -37,7 +37,9 @@ def fuse(one: Lists, other: Lists, *, chunk_ids: pa.Array, alpha: float, depth: 
 
 
 def _scaled(lists: Lists, ranks: Ints, query: Ints) -> Floats:
-    """The scaled score of each pair in ``lists``, 0 where its rank says that it is in none."""
+    """Return the scaled score of each pair in ``lists``, 0 where its rank says that it is in
+    none.
+    """
     scaled = np.zeros(len(ranks))
     if not len(lists.query):
         return scaled

@@ -47,7 +47,7 @@ class Engine(Protocol):
     """What proposes the chunks of dense lists; asked only where some chunk has a vector."""
 
     def candidates(self, queries: Floats32, scope: Scope, depth: int) -> Iterator[Ints]:
-        """For each query, shape (m, d), the rows inside ``scope`` that may be in its list.
+        """Yield, for each query of shape (m, d), the rows inside ``scope`` that may be in its list.
 
         In no order, and more than ``depth`` of them until the engine's own score has fallen by
         more than :func:`margin` below its score at the depth, or until there are no more.
@@ -55,7 +55,7 @@ class Engine(Protocol):
 
 
 def margin(dimensions: int) -> float:
-    """How far two float32 cosines of d dimensions may be apart that are equal in truth.
+    """Return how far two float32 cosines of d dimensions may be apart that are equal in truth.
 
     Rounding moves a sum of d products of unit vectors by at most d units of 2**-24, and making two
     vectors unit by about as much again; both of the scores compared may be off by all of that.
@@ -64,7 +64,8 @@ def margin(dimensions: int) -> float:
 
 
 def chunk_vectors(chunks: pa.Table, embeddings: pa.Table) -> Vectors:
-    """The vectors of a ``chunks`` table's rows, in their order, from an ``embeddings`` table.
+    """Return the vectors of a ``chunks`` table's rows, in their order, from an ``embeddings``
+    table.
 
     Joined by chunk_id. Raises ValueError naming a chunk without a row, or vectors of two lengths.
     """
@@ -86,7 +87,7 @@ def chunk_vectors(chunks: pa.Table, embeddings: pa.Table) -> Vectors:
 def search(
     engine: Engine, vectors: Vectors, queries: Vectors, scopes: Sequence[Scope], depth: int
 ) -> Lists:
-    """The dense list of each query: its ``depth`` nearest chunks inside its scope.
+    """Return the dense list of each query: its ``depth`` nearest chunks inside its scope.
 
     ``engine`` must have been made of ``vectors``; ``queries`` and ``scopes`` are in the order of
     the queries table.
@@ -107,7 +108,7 @@ def search(
 
 
 def cosines(matrix: Floats32, vector: Floats32) -> Floats:
-    """The cosine of each row of ``matrix``, shape (n, d), with ``vector``, shape (d,).
+    """Return the cosine of each row of ``matrix``, shape (n, d), with ``vector``, shape (d,).
 
     In float64 and row by row: equal rows have equal scores to the last bit, whatever stands
     beside them, which a matrix product does not promise.

@@ -33,7 +33,7 @@ class ExactEngine:
                 yield rows[_near_the_top(scores, depth, margin(matrix.shape[1]))]
 
     def _inside(self, scope: Scope) -> tuple[Ints, Floats32]:
-        """The rows in scope that have a vector, and their unit vectors."""
+        """Return the rows in scope that have a vector, and their unit vectors."""
         rows = self._rows_in(scope)
         if rows is None:
             return self._rows, self._unit
@@ -42,13 +42,13 @@ class ExactEngine:
 
 
 def _near_the_top(scores: Floats32, depth: int, distance: float) -> Ints:
-    """Positions of the scores that are less than ``distance`` below the one at ``depth``."""
+    """Return positions of the scores that are less than ``distance`` below the one at ``depth``."""
     if len(scores) <= depth:
         return np.arange(len(scores))
     return np.flatnonzero(scores >= np.partition(scores, -depth)[-depth] - distance)
 
 
 def _unit(matrix: Floats32) -> Floats32:
-    """The rows of ``matrix`` made one long."""
+    """Return the rows of ``matrix`` made one long."""
     unit: Floats32 = matrix / np.linalg.norm(matrix, axis=1, keepdims=True)
     return unit

@@ -12,7 +12,7 @@ from spanbench_pipeline.retrieval.lists import Floats, Ints, Lists
 
 
 def fuse(one: Lists, other: Lists, *, chunk_ids: pa.Array, k: int, depth: int) -> Lists:
-    """One list a query, the ``depth`` chunks of the highest score, from the two lists given.
+    """Return one list a query, the ``depth`` chunks of the highest score, from the two lists given.
 
     score = sum over the lists that hold the chunk of 1 / (k + rank), rank from 1. Ties by best
     single rank, then chunk id as a string. ``chunk_ids`` is a column of the chunks table. A query
@@ -24,7 +24,7 @@ def fuse(one: Lists, other: Lists, *, chunk_ids: pa.Array, k: int, depth: int) -
 
 
 def _scores(ranks: Ints, k: int) -> tuple[Ints, Floats]:
-    """For ranks of shape (n, 2), 0 where absent: place among all sums, best first, and the sum.
+    """Return, for ranks of shape (n, 2), 0 where absent, the place among all sums and the sum.
 
     Sums are compared as fractions: 1/63 + 1/84 and 1/72 + 1/72 are equal, but not in floating
     point. Few pairs of ranks are distinct, so few fractions are made.

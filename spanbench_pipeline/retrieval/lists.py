@@ -31,7 +31,9 @@ class Lists:
     score: Floats
 
     def ranks_of(self, query: Ints, row: Ints) -> Ints:
-        """The rank each (query, chunk row) has here, 0 where it is in no list: shape as given."""
+        """Return the rank each (query, chunk row) has here, 0 where it is in no list: shape as
+        given.
+        """
         if not len(self.query):
             return np.zeros(len(query), np.int64)
         width = int(max(self.row.max(), row.max(initial=0))) + 1
@@ -41,7 +43,7 @@ class Lists:
         return np.where(known[at] == asked, self.rank[at], 0)
 
     def by_query(self) -> Iterator[tuple[int, slice]]:
-        """Each query that has a list, with the positions of its list."""
+        """Yield each query that has a list, with the positions of its list."""
         queries, starts = np.unique(self.query, return_index=True)
         stops = np.searchsorted(self.query, queries, side="right")
         for query, start, stop in zip(queries, starts, stops, strict=True):
@@ -49,7 +51,7 @@ class Lists:
 
 
 def collect(found: Iterable[tuple[int, Ints, Floats]]) -> Lists:
-    """Lists from (query, rows best first, their scores), given in any order of queries."""
+    """Return lists from (query, rows best first, their scores), given in any order of queries."""
     lists = sorted(found, key=lambda one: one[0])
     lengths = [len(rows) for _, rows, _ in lists]
     return Lists(
@@ -61,7 +63,9 @@ def collect(found: Iterable[tuple[int, Ints, Floats]]) -> Lists:
 
 
 def best(rows: Ints, scores: Floats, depth: int) -> tuple[Ints, Floats]:
-    """The ``depth`` best of ``rows``, highest score first, ties in chunk order; all if fewer."""
+    """Return the ``depth`` best of ``rows``, highest score first, ties in chunk order; all if
+    fewer.
+    """
     if len(rows) > depth:
         # Everything that ties with the score at the depth stays until the tie is broken.
         keep = scores >= np.partition(scores, -depth)[-depth]

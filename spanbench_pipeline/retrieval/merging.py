@@ -25,7 +25,7 @@ class Pairs:
 
 
 def pairs(one: Lists, other: Lists) -> Pairs:
-    """The pairs of two lists a query."""
+    """Return the pairs of two lists a query."""
     width = 1 + max(int(lists.row.max(initial=0)) for lists in (one, other))
     keys = [lists.query * width + lists.row for lists in (one, other)]
     query, row = np.divmod(np.unique(np.concatenate(keys)), width)
@@ -36,7 +36,7 @@ def pairs(one: Lists, other: Lists) -> Pairs:
 def ordered(
     found: Pairs, place: npt.NDArray[np.generic], score: Floats, ids: pa.Array, depth: int
 ) -> Lists:
-    """One list a query: its ``depth`` pairs of the lowest ``place``, with their scores.
+    """Return one list a query: its ``depth`` pairs of the lowest ``place``, with their scores.
 
     Ties by best single rank, then id as a string, by code point: ``ids[row]``.
     """
@@ -50,7 +50,7 @@ def ordered(
 
 
 def _order_of(ids: pa.Array) -> Ints:
-    """The place of each id in the order of all of them as strings."""
+    """Return the place of each id in the order of all of them as strings."""
     place = np.empty(len(ids), np.int64)
     place[np.asarray(pc.sort_indices(ids))] = np.arange(len(ids))
     return place

@@ -42,7 +42,7 @@ def open_engine(
     chunks: pa.Table,
     documents: pa.Table,
 ) -> Iterator[QdrantEngine]:
-    """A Qdrant engine over a ``chunks`` table and its vectors, closed on leaving the block.
+    """Yield a Qdrant engine over a ``chunks`` table and its vectors, closed on leaving the block.
 
     ``location`` is ``:memory:``, a folder, or a server's ``http(s)://host:port``. ``corpus``,
     ``chunker`` and ``encoder`` are short names (``[a-z0-9_]+``). Raises InputError naming the
@@ -84,7 +84,7 @@ class QdrantEngine:
             yield rows
 
     def _rows(self, query: Floats32, condition: models.Filter | None, depth: int) -> Ints:
-        """The candidates of one query: twice as many until the score has fallen."""
+        """Return the candidates of one query: twice as many until the score has fallen."""
         from qdrant_client import models
 
         # In process every search is exact, and the client warns of a parameter that it ignores.
@@ -105,7 +105,7 @@ class QdrantEngine:
 
 
 def payload_filter(scope: Scope) -> models.Filter | None:
-    """What a point's payload must hold to be inside ``scope``; None: anything."""
+    """Return what a point's payload must hold to be inside ``scope``; None: anything."""
     from qdrant_client import models
 
     wanted = {metadata_key(field): value for field, value in scope.filters}
@@ -122,7 +122,7 @@ def payload_filter(scope: Scope) -> models.Filter | None:
 
 
 def metadata_key(field: str) -> str:
-    """The payload key of a metadata field, different for different fields.
+    """Return the payload key of a metadata field, different for different fields.
 
     Qdrant reads a key as a path in which only ASCII letters, digits, ``_`` and ``-`` mean nothing
     else, so every other byte is written ``-`` and two hexadecimal digits, and so is ``-`` itself.
@@ -132,12 +132,12 @@ def metadata_key(field: str) -> str:
 
 
 def _fallen(scores: Sequence[float], depth: int, dimensions: int) -> bool:
-    """Whether the last score is clearly below the one at the depth."""
+    """Return whether the last score is clearly below the one at the depth."""
     return scores[-1] < scores[depth - 1] - margin(dimensions)
 
 
 def _payloads(chunks: pa.Table, documents: pa.Table) -> list[Payload]:
-    """What each chunk's point says of it: doc_id, chunk_id and its document's metadata."""
+    """Return what each chunk's point says of it: doc_id, chunk_id and its document's metadata."""
     metadata = {
         doc_id: {metadata_key(field): value for field, value in fields}
         for doc_id, fields in zip(
@@ -149,7 +149,7 @@ def _payloads(chunks: pa.Table, documents: pa.Table) -> list[Payload]:
 
 
 def _digest(rows: Ints, matrix: Floats32, payloads: Sequence[Payload]) -> str:
-    """16 hexadecimal digits that stand for all that a collection holds."""
+    """Return 16 hexadecimal digits that stand for all that a collection holds."""
     content = hashlib.sha256(f"cosine {matrix.shape}".encode())
     for part in (rows.tobytes(), matrix.tobytes(), json.dumps(payloads, sort_keys=True).encode()):
         content.update(part)
@@ -159,7 +159,7 @@ def _digest(rows: Ints, matrix: Floats32, payloads: Sequence[Payload]) -> str:
 def _fill(
     client: QdrantClient, name: str, rows: Ints, matrix: Floats32, payloads: Sequence[Payload]
 ) -> None:
-    """Makes the collection ``name``, unless it is there whole; point ids are chunk rows."""
+    """Make the collection ``name``, unless it is there whole; point ids are chunk rows."""
     from qdrant_client import models
 
     if client.collection_exists(name):
@@ -181,14 +181,16 @@ def _fill(
 
 
 def _indexed(client: QdrantClient, payloads: Sequence[Payload]) -> list[str]:
-    """The payload keys that searches filter by; none where there is no server to index them."""
+    """Return the payload keys that searches filter by; none where there is no server to index
+    them.
+    """
     if client.init_options["url"] is None:
         return []
     return sorted({key for payload in payloads for key in payload} - {"chunk_id"})
 
 
 def _remove_outdated(client: QdrantClient, prefix: str, name: str) -> None:
-    """Deletes collections of the same corpus, chunker and encoder with another content."""
+    """Delete collections of the same corpus, chunker and encoder with another content."""
     ours = re.compile(re.escape(prefix) + "[0-9a-f]{16}")
     for collection in client.get_collections().collections:
         if ours.fullmatch(collection.name) and collection.name != name:
@@ -213,7 +215,7 @@ def _is_server(location: str) -> bool:
 
 @contextmanager
 def _explained(location: str) -> Iterator[None]:
-    """Turns what the client raises into one message that names the location."""
+    """Turn what the client raises into one message that names the location."""
     from qdrant_client.common.client_exceptions import QdrantException
     from qdrant_client.http.exceptions import ApiException
 

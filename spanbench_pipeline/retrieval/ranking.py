@@ -27,7 +27,7 @@ _COPIED = ("chunk_id", "doc_id", "start_char", "end_char")
 def candidates(
     lists: Lists, *, corpus: str, source: str, channel: str, queries: pa.Table, chunks: pa.Table
 ) -> pa.Table:
-    """The ``candidates`` table of one channel's lists."""
+    """Return the ``candidates`` table of one channel's lists."""
     row = pa.array(lists.row)
     columns = {
         "corpus": [corpus] * len(row),
@@ -41,7 +41,8 @@ def candidates(
 
 
 def read_candidates(table: pa.Table, queries: pa.Table, chunks: pa.Table) -> Lists:
-    """The lists of a ``candidates`` table, by the rows of the two tables that it was made from.
+    """Return the lists of a ``candidates`` table, by the rows of the two tables that it was made
+    from.
 
     Raises ValueError where it names a query or a chunk that is in neither.
     """
@@ -71,7 +72,7 @@ def rank(
     fuse: Fuse | None = None,
     rerank: Rerank | None = None,
 ) -> pa.Table:
-    """The ``rankings`` table: the final list of each query, with the rank each channel gave.
+    """Return the ``rankings`` table: the final list of each query, with the rank each channel gave.
 
     ``channels`` are the lists by the name of what retrieved them: one is the ranking, two are
     fused; ``rerank`` then reorders each list as a whole. Lists come cut at the experiment's depth.
@@ -97,7 +98,7 @@ def rank(
 
 
 def reordered(lists: Lists, rerank: Rerank) -> Lists:
-    """Each list sorted by the score that ``rerank`` gives; ties keep their order.
+    """Return each list sorted by the score that ``rerank`` gives; ties keep their order.
 
     Raises ValueError where it does not give one finite score a row.
     """
@@ -113,7 +114,7 @@ def reordered(lists: Lists, rerank: Rerank) -> Lists:
 
 
 def _candidates(lists: Sequence[Lists], fuse: Fuse | None) -> tuple[Lists, Lists | None]:
-    """The lists before any reranking, and the fused lists where two were fused."""
+    """Return the lists before any reranking, and the fused lists where two were fused."""
     if len(lists) == 1 and fuse is None:
         return lists[0], None
     if len(lists) == 2 and fuse is not None:
@@ -123,7 +124,9 @@ def _candidates(lists: Sequence[Lists], fuse: Fuse | None) -> tuple[Lists, Lists
 
 
 def _ranks(lists: Lists | None, final: Lists) -> pa.Array:
-    """The rank each entry of ``final`` has in ``lists``; null: not in it, or no such channel."""
+    """Return the rank each entry of ``final`` has in ``lists``; null: not in it, or no such
+    channel.
+    """
     if lists is None:
         return pa.nulls(len(final.row), pa.int64())
     ranks = lists.ranks_of(final.query, final.row)

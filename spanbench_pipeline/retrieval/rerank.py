@@ -14,7 +14,7 @@ from spanbench_pipeline.models import inference, weights
 
 
 def load(settings: Reranker, models: Path) -> inference.Model:
-    """The reranker in its own folder or below ``models``.
+    """Return the reranker in its own folder or below ``models``.
 
     Raises NotMeasured where the weights are absent; InputError where they are not the declared
     ones, cannot be loaded, or are not those of a cross-encoder with one score a pair.
@@ -30,7 +30,7 @@ def load(settings: Reranker, models: Path) -> inference.Model:
 
 
 def score_pairs(query: str, texts: Sequence[str], model: inference.Model) -> NDArray[np.float64]:
-    """The relevance of each text to ``query``: shape (n,), the model's raw output (a logit).
+    """Return the relevance of each text to ``query``: shape (n,), the model's raw output (a logit).
 
     Without an activation, which would keep the order but round large scores into ties. A pair's
     score depends on nothing but the pair. Raises InputError, naming query and chunk, where a

@@ -33,7 +33,8 @@ def route(
     keep: int,
     **settings: Any,
 ) -> Lists:
-    """The ``keep`` best documents of each query; a row is a place in ``cards`` and ``doc_ids``.
+    """Return the ``keep`` best documents of each query; a row is a place in ``cards`` and
+    ``doc_ids``.
 
     Every document with a vector is a candidate of the dense channel, every one whose card holds a
     token of the query one of BM25's; score = alpha * BM25 + (1 - alpha) * cosine, each min-max
@@ -59,7 +60,7 @@ def route(
 def routed_documents(
     found: Lists, queries: pa.Table, doc_ids: Sequence[str], *, corpus: str, config: str
 ) -> pa.Table:
-    """The table ``routed_documents`` of one configuration, from what :func:`route` gave."""
+    """Return the table ``routed_documents`` of one configuration, from what :func:`route` gave."""
     n = len(found.row)
     return tables.from_columns(
         "routed_documents",
@@ -75,7 +76,9 @@ def routed_documents(
 
 
 def _nearest(cards: Vectors, asked: Vectors, numbers: range) -> Lists:
-    """Every document by its cosine with each query, counted from the first of ``numbers``."""
+    """Return every document by its cosine with each query, counted from the first of
+    ``numbers``.
+    """
     rows = np.flatnonzero(cards.present)
     matrix = cards.matrix[rows]
     lists = []
@@ -87,7 +90,7 @@ def _nearest(cards: Vectors, asked: Vectors, numbers: range) -> Lists:
 
 
 def _joined(parts: Sequence[Lists]) -> Lists:
-    """Lists of one query after another, as one."""
+    """Return lists of one query after another, as one."""
     if not parts:
         return collect([])
     names = ("query", "rank", "row", "score")

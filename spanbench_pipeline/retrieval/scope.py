@@ -29,7 +29,7 @@ class Scope:
     routed: tuple[str, ...] | None = None
 
     def admits(self, doc_id: str, metadata: Mapping[str, str]) -> bool:
-        """Whether a document with this id and metadata is inside."""
+        """Return whether a document with this id and metadata is inside."""
         if self.doc_id not in (None, doc_id):
             return False
         if self.routed is not None and doc_id not in self.routed:
@@ -47,7 +47,7 @@ def scopes(
     metadata_filters: bool,
     routed: pa.Table | None = None,
 ) -> list[Scope]:
-    """The scope of each row of a ``queries`` table under a configuration's settings.
+    """Return the scope of each row of a ``queries`` table under a configuration's settings.
 
     All conditions that are set must hold, so that nothing may be left: such a query has an empty
     list. A query about no document searches all of them. ``routed`` is the configuration's
@@ -66,7 +66,7 @@ def scopes(
 
 
 def _kept(routed: pa.Table) -> dict[str, list[str]]:
-    """query_id -> the documents of a ``routed_documents`` table."""
+    """Return query_id -> the documents of a ``routed_documents`` table."""
     kept: dict[str, list[str]] = {}
     columns = (routed[name].to_pylist() for name in ("query_id", "doc_id"))
     for query_id, doc_id in zip(*columns, strict=True):
@@ -98,7 +98,7 @@ class ScopedRows:
         self._known: dict[Scope, Ints] = {}
 
     def __call__(self, scope: Scope) -> Ints | None:
-        """The rows that ``scope`` admits, ascending; None: every row."""
+        """Return the rows that ``scope`` admits, ascending; None: every row."""
         if scope == EVERYTHING:
             return None
         if scope not in self._known:

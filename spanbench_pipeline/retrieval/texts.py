@@ -6,7 +6,7 @@ import pyarrow as pa
 
 
 def chunk_texts(documents: pa.Table, chunks: pa.Table) -> list[str]:
-    """``document[start:end]`` of each row of a ``chunks`` table, in its order."""
+    """Return ``document[start:end]`` of each row of a ``chunks`` table, in its order."""
     columns = (documents[name].to_pylist() for name in ("doc_id", "text"))
     text_of = dict(zip(*columns, strict=True))
     spans = (chunks[name].to_pylist() for name in ("doc_id", "start_char", "end_char"))
