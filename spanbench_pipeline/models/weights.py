@@ -52,7 +52,7 @@ def locate(settings: Encoder | Reranker, models: Path) -> Path:
 
 
 def verified(settings: Encoder | Reranker, models: Path) -> Path:
-    """Return the folder that ``locate`` finds, after comparing its weights with the declared sha256.
+    """Return the folder that ``locate`` finds, comparing its weights with the declared sha256.
 
     Raises InputError with both hashes and the file where they differ, and for an adapter.
     """
