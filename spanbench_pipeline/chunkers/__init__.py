@@ -1,6 +1,7 @@
 """Chunkers: one module a strategy, from a document's text to pieces of it.
 
-A strategy is a module, one of this package or the user's own, that has
+A strategy is a module: one of this package, one that a plug-in registers (entry points of the group
+``spanbench.chunkers``), or any other that Python can import. It has
 
 - ``TILES``: whether every character of a text is in a piece (False: gaps are allowed),
 - ``OVERLAPS``: whether two pieces may share a character,
@@ -34,6 +35,7 @@ import pyarrow as pa
 from spanbench_pipeline.config.experiment import ChunkerSettings, nearest
 from spanbench_pipeline.core import tables
 from spanbench_pipeline.core.errors import InputError
+from spanbench_pipeline.core.plugins import Registry
 
 Ints = npt.NDArray[np.int64]
 
@@ -60,9 +62,9 @@ class Chunker:
 def load(settings: ChunkerSettings, path: Path | str) -> Chunker:
     """Return the chunker that an experiment names.
 
-    A strategy without a dot is a module of this package, one with dots any module that Python can
-    import. Raises InputError naming ``path`` (the experiment's file), the key, and the nearest
-    valid name.
+    A strategy without a dot is a module of this package or a plug-in, one with dots any module
+    that Python can import. Raises InputError naming ``path`` (the experiment's file), the key, and
+    the nearest valid name.
     """
     where = f"{path}: chunkers.{settings.name}"
     try:
@@ -132,24 +134,39 @@ def chunk_documents(corpus: str, documents: pa.Table, chunker: Chunker) -> pa.Ta
     )
 
 
+def strategies() -> Registry:
+    """Return the strategies that have a name: the modules of this package, and plug-ins."""
+    own = {module.name: f"{__name__}.{module.name}" for module in pkgutil.iter_modules(__path__)}
+    return Registry("spanbench.chunkers", own)
+
+
 def _module(where: str, strategy: str) -> ModuleType:
     if not _MODULE.fullmatch(strategy):
         raise InputError(f"{where}: strategy = {strategy!r} is no module name")
-    name = strategy if "." in strategy else f"{__name__}.{strategy}"
+    if "." in strategy:
+        return _imported(where, strategy)
+    registered = strategies()
+    try:
+        module: ModuleType = registered.load(strategy)
+    except KeyError as error:
+        raise InputError(
+            f"{where}: strategy = {strategy!r} is unknown{nearest(strategy, registered)}; a module "
+            "of your own is named with its package, such as my_package.paragraphs"
+        ) from error
+    except InputError as error:
+        raise InputError(f"{where}: {error}") from error
+    return module
+
+
+def _imported(where: str, name: str) -> ModuleType:
     try:
         return importlib.import_module(name)
     except ModuleNotFoundError as error:
         if error.name is None or not f"{name}.".startswith(f"{error.name}."):
             raise
-        if "." in strategy:
-            raise InputError(
-                f"{where}: no module {error.name!r}: install it beside spanbench, or put its "
-                "folder on PYTHONPATH"
-            ) from error
-        own = [module.name for module in pkgutil.iter_modules(__path__)]
         raise InputError(
-            f"{where}: strategy = {strategy!r} is unknown{nearest(strategy, own)}; a module of "
-            "your own is named with its package, such as my_package.paragraphs"
+            f"{where}: no module {error.name!r}: install it beside spanbench, or put its "
+            "folder on PYTHONPATH"
         ) from error
 
 

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import argparse
 from datetime import UTC, datetime
 
 import pyarrow as pa
 
 from spanbench_pipeline.cli import terminal
 from spanbench_pipeline.cli.baseline import require_fresh
+from spanbench_pipeline.cli.commands import DONE
 from spanbench_pipeline.cli.results_table import command, near
 from spanbench_pipeline.cli.run import find
 from spanbench_pipeline.config.experiment import Experiment
@@ -89,3 +91,20 @@ def _stored(project: Project, experiment: Experiment) -> tuple[pa.Table, pa.Tabl
 
 def _measured(query_metrics: pa.Table) -> int:
     return len(query_metrics["config"].unique())
+
+
+EXAMPLES = """\
+  spanbench accept cuad; spanbench run cuad; spanbench gate cuad
+  spanbench accept cuad --show"""
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """Add the arguments of ``spanbench accept``."""
+    parser.add_argument("corpus", nargs="?", default="sample", help="default: sample")
+    parser.add_argument("--show", action="store_true", help="only say what is accepted")
+
+
+def execute(project: Project, parsed: argparse.Namespace) -> int:
+    """Run ``spanbench accept``; return the exit code."""
+    terminal.say((show if parsed.show else accept)(project, parsed.corpus))
+    return DONE

@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import argparse
 import difflib
 from collections.abc import Mapping
 from pathlib import Path
 
+from spanbench_pipeline.cli import terminal
+from spanbench_pipeline.cli.commands import DONE, path_argument
 from spanbench_pipeline.cli.results_table import command
 from spanbench_pipeline.config import experiment as experiments
 from spanbench_pipeline.config.project import Project
@@ -84,3 +87,35 @@ def _lacking(noted: Mapping[str, list[str]]) -> str:
     return "".join(
         f"note: document {doc_id!r}: {note}\n" for doc_id, notes in noted.items() for note in notes
     )
+
+
+EXAMPLES = """\
+  spanbench adapt --docs contracts/ --queries queries.jsonl --name my_contracts
+  spanbench run my_contracts"""
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """Add the arguments of ``spanbench adapt``."""
+    parser.add_argument(
+        "--docs", type=path_argument, required=True, metavar="DIR", help=".txt, .md, .pdf"
+    )
+    parser.add_argument(
+        "--queries", type=path_argument, required=True, metavar="FILE", help="JSON lines"
+    )
+    parser.add_argument(
+        "--metadata", type=path_argument, metavar="FILE", help="JSON: doc_id -> fields"
+    )
+    parser.add_argument("--name", required=True, help="lower-case words joined by one _")
+    parser.add_argument("--max-documents", type=int, metavar="N", help="default: 250")
+    parser.add_argument("--max-bytes", type=int, metavar="N", help="default: 2 GB")
+
+
+def execute(project: Project, parsed: argparse.Namespace) -> int:
+    """Run ``spanbench adapt``; return the exit code."""
+    caps = {
+        cap: value
+        for cap in ("max_documents", "max_bytes")
+        if (value := getattr(parsed, cap)) is not None
+    }
+    terminal.say(adapt(project, parsed.docs, parsed.queries, parsed.metadata, parsed.name, **caps))
+    return DONE

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import argparse
 import socket
 from dataclasses import dataclass, replace
 
@@ -64,3 +65,27 @@ def require_free(host: str, port: int) -> None:
         raise InputError(
             f"{host}:{port} cannot be served: {told}; give another --host or --port"
         ) from error
+
+
+def add_address(parser: argparse.ArgumentParser) -> None:
+    """Add the arguments that say where to listen and what to let through."""
+    parser.add_argument("--host", default="127.0.0.1", help="where to listen; default: 127.0.0.1")
+    parser.add_argument("--port", type=int, default=3000, help="default: 3000")
+    parser.add_argument(
+        "--allow-host",
+        action="append",
+        metavar="NAME",
+        help="answer to this name as well, as browsers write it: NAME or NAME:PORT; for a proxy "
+        "in front, and for other machines (may be given several times)",
+    )
+    parser.add_argument(
+        "--allow-reports",
+        action="store_true",
+        help="let other tools report to Dagster that an asset was made or checked",
+    )
+
+
+def address_of(parsed: argparse.Namespace) -> Address:
+    """Return the address that these arguments give."""
+    names = tuple(parsed.allow_host or ())
+    return Address(parsed.host, parsed.port, names, parsed.allow_reports)

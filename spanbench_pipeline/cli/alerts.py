@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import argparse
+
 from spanbench_pipeline.cli import terminal
+from spanbench_pipeline.cli.commands import CHECK_FAILED, DONE
 from spanbench_pipeline.config import operations
 from spanbench_pipeline.config.project import Project
 from spanbench_pipeline.monitoring import alerts
@@ -49,3 +52,22 @@ def _table(deliveries: list[Delivery], places: dict[str, str]) -> str:
     # A webhook's URL is a password: the table shows neither it nor what should name its variable.
     rows = [[d.channel, places[d.channel], d.error or "arrived"] for d in deliveries]
     return terminal.table(["channel", "to", "test alert"], rows)
+
+
+EXAMPLES = """\
+  spanbench alerts test            sends a test alert and says where it arrived"""
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """Add the arguments of ``spanbench alerts``."""
+    parser.add_argument("what", choices=("test",))
+
+
+def execute(project: Project, parsed: argparse.Namespace) -> int:
+    """Run ``spanbench alerts``; return the exit code."""
+    try:
+        terminal.say(test(project))
+    except NotArrived as not_arrived:
+        terminal.say(not_arrived)
+        return CHECK_FAILED
+    return DONE

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import argparse
 import json
 import platform
 from pathlib import Path
@@ -12,6 +13,7 @@ from spanbench_pipeline.calibration.calibration import calibrate as compare
 from spanbench_pipeline.calibration.report import difference, report
 from spanbench_pipeline.calibration.tally import Tally
 from spanbench_pipeline.cli import terminal
+from spanbench_pipeline.cli.commands import CHECK_FAILED, DONE
 from spanbench_pipeline.cli.results_table import near
 from spanbench_pipeline.config.project import Project
 from spanbench_pipeline.core.errors import InputError
@@ -73,3 +75,22 @@ def _json(tallies: list[Tally], seed: int, agrees: bool) -> str:
         ],
     }
     return json.dumps(found, ensure_ascii=False, indent=1)
+
+
+EXAMPLES = """\
+  spanbench calibrate
+  spanbench calibrate --cases 20000 --seed 7"""
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """Add the arguments of ``spanbench calibrate``."""
+    parser.add_argument("--cases", type=int, default=3000, metavar="N", help="default: 3000")
+    parser.add_argument("--seed", type=int, default=0, metavar="N", help="default: 0")
+    parser.add_argument("--format", choices=("text", "json"), default="text")
+
+
+def execute(project: Project, parsed: argparse.Namespace) -> int:
+    """Run ``spanbench calibrate``; return the exit code."""
+    shown, agrees = calibrate(project, parsed.cases, parsed.seed, parsed.format)
+    terminal.say(shown)
+    return DONE if agrees else CHECK_FAILED

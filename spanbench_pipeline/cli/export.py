@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import argparse
 import json
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
@@ -12,7 +13,9 @@ from typing import Any
 import pyarrow as pa
 
 from spanbench_pipeline import __version__
+from spanbench_pipeline.cli import terminal
 from spanbench_pipeline.cli.baseline import require_fresh
+from spanbench_pipeline.cli.commands import DONE, path_argument
 from spanbench_pipeline.cli.results_table import near
 from spanbench_pipeline.cli.run import find
 from spanbench_pipeline.config.experiment import Configuration, Experiment
@@ -204,3 +207,28 @@ FORMATS: dict[str, Callable[[_Corpus], Files]] = {
     "directory": _directory,
 }
 """Each format and what writes it: path below its folder -> content."""
+
+
+EXAMPLES = """\
+  spanbench export cuad --to exported
+  spanbench export cuad --to runs --format trec jsonl"""
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """Add the arguments of ``spanbench export``."""
+    parser.add_argument("corpus", nargs="?", default="sample", help="default: sample")
+    parser.add_argument(
+        "--to", type=path_argument, required=True, metavar="DIR", help="new or empty"
+    )
+    parser.add_argument(
+        "--format",
+        nargs="+",
+        choices=("trec", "beir", "legalbenchrag", "parquet", "jsonl", "directory"),
+        help="default: all but directory, which is the eval set as adapt takes it",
+    )
+
+
+def execute(project: Project, parsed: argparse.Namespace) -> int:
+    """Run ``spanbench export``; return the exit code."""
+    terminal.say(export(project, parsed.corpus, parsed.to, parsed.format or ()))
+    return DONE

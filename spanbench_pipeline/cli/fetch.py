@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import argparse
 import os
 from pathlib import Path
 
+from spanbench_pipeline.cli import terminal
+from spanbench_pipeline.cli.commands import DONE, path_argument
 from spanbench_pipeline.cli.results_table import command
 from spanbench_pipeline.cli.run import raise_failures
 from spanbench_pipeline.config.experiment import Encoder, Reranker
@@ -82,3 +85,28 @@ def _all_models(graph: Graph) -> list[Encoder | Reranker]:
     for experiment in graph.experiments.values():
         named += [*experiment.encoders.values(), *experiment.rerankers.values()]
     return list({repr(settings): settings for settings in named}.values())
+
+
+EXAMPLES = """\
+  spanbench fetch cuad
+  spanbench fetch cuad --archive data.zip --sha256 HEX   a local bundle
+  spanbench fetch legalbenchrag --archive PATH           a zip or folder, given: its
+      download is a link in the README of github.com/zeroentropy-ai/legalbenchrag
+  spanbench fetch models                                 weights from the model hub"""
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """Add the arguments of ``spanbench fetch``."""
+    parser.add_argument("what", choices=("cuad", "legalbenchrag", "models"))
+    parser.add_argument("--archive", type=path_argument, metavar="PATH", help="a local bundle")
+    parser.add_argument(
+        "--sha256",
+        metavar="HEX",
+        help="what must hash to this: cuad, the archive's member; legalbenchrag, the zip",
+    )
+
+
+def execute(project: Project, parsed: argparse.Namespace) -> int:
+    """Run ``spanbench fetch``; return the exit code."""
+    terminal.say(fetch(project, parsed.what, parsed.archive, parsed.sha256))
+    return DONE

@@ -6,6 +6,7 @@ lock's file, by which an unfinished one is known, goes last.
 
 from __future__ import annotations
 
+import argparse
 import json
 import os
 import re
@@ -16,7 +17,8 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
-from spanbench_pipeline.cli import score
+from spanbench_pipeline.cli import score, terminal
+from spanbench_pipeline.cli.commands import DONE
 from spanbench_pipeline.cli.results_table import near
 from spanbench_pipeline.cli.run import raise_failures
 from spanbench_pipeline.cli.serve import only_one
@@ -327,3 +329,21 @@ def _said_by(path: Path, *, whole: bool) -> Iterator[bytes]:
     yield path.name.encode()
     if whole:
         yield path.read_bytes()
+
+
+EXAMPLES = """\
+  spanbench forget my_contracts --dry-run    what would be removed, and what cannot be
+  spanbench forget my_contracts"""
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """Add the arguments of ``spanbench forget``."""
+    parser.add_argument("corpus", metavar="CORPUS")
+    parser.add_argument("--dry-run", action="store_true", help="only say what there is")
+    parser.add_argument("--yes", action="store_true", help="remove it without a question")
+
+
+def execute(project: Project, parsed: argparse.Namespace) -> int:
+    """Run ``spanbench forget``; return the exit code."""
+    terminal.say(forget(project, parsed.corpus, dry_run=parsed.dry_run, agreed=parsed.yes))
+    return DONE

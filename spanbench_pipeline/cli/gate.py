@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import argparse
 import json
 from collections import Counter
 from dataclasses import asdict
@@ -111,3 +112,20 @@ def _text(found: dict[str, Any]) -> str:
             cells = [[str(value) for value in row.values()] for row in rows]
             parts.append(f"{title}\n{terminal.table(list(rows[0]), cells)}")
     return "\n\n".join(parts)
+
+
+EXAMPLES = """\
+  spanbench run cuad; spanbench gate cuad --format json > gate.json"""
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """Add the arguments of ``spanbench gate``."""
+    parser.add_argument("corpus", nargs="?", default="sample", help="default: sample")
+    parser.add_argument("--format", choices=("text", "json"), default="text")
+
+
+def execute(project: Project, parsed: argparse.Namespace) -> int:
+    """Run ``spanbench gate``; return the exit code."""
+    shown, code = gate(project, parsed.corpus, parsed.format)
+    terminal.say(shown)
+    return code

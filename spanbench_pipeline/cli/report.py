@@ -2,6 +2,10 @@
 
 from __future__ import annotations
 
+import argparse
+
+from spanbench_pipeline.cli import terminal
+from spanbench_pipeline.cli.commands import DONE
 from spanbench_pipeline.cli.results_table import command, near
 from spanbench_pipeline.cli.run import find, raise_failures
 from spanbench_pipeline.config.project import Project
@@ -71,3 +75,20 @@ def _listed(project: Project, corpus: str, old: bool) -> str:
     shown = [near(folder / row["file"]) for row in rows]
     note = [f"out of date: {command(project)} status {corpus} says why"] if old else []
     return "\n".join([head, *shown, *note])
+
+
+EXAMPLES = """\
+  spanbench report cuad --baseline "clause + hybrid"
+"""
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """Add the arguments of ``spanbench report``."""
+    parser.add_argument("corpus", nargs="?", default="sample", help="default: sample")
+    parser.add_argument("--baseline", metavar="CONFIG", help="start from this configuration")
+
+
+def execute(project: Project, parsed: argparse.Namespace) -> int:
+    """Run ``spanbench report``; return the exit code."""
+    terminal.say(report(project, parsed.corpus, parsed.baseline))
+    return DONE

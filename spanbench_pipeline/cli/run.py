@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import argparse
 from collections import defaultdict
 from collections.abc import Mapping, Sequence
 
 from spanbench_pipeline.cli import baseline, terminal
 from spanbench_pipeline.cli import results_table as results
+from spanbench_pipeline.cli.commands import DONE
 from spanbench_pipeline.config.experiment import Experiment, nearest
 from spanbench_pipeline.config.project import Project
 from spanbench_pipeline.core.errors import InputError
@@ -137,3 +139,34 @@ def _times(result: Result) -> str:
         for group, keys in groups.items()
     ]
     return terminal.table(["stage", "assets", "rows", "seconds"], rows, right=(1, 2, 3))
+
+
+EXAMPLES = """\
+  spanbench run                     the bundled sample
+  spanbench run cuad -v             with a line for every asset
+  spanbench run cuad --dry-run      what would run, and what might then
+  spanbench run cuad --dense-engine qdrant"""
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """Add the arguments of ``spanbench run``."""
+    parser.add_argument("corpus", nargs="*", metavar="CORPUS", help="default: sample")
+    parser.add_argument("-v", "--verbose", action="store_true", help="a line for every asset")
+    parser.add_argument(
+        "--dry-run", action="store_true", help="print the waves that would run; change nothing"
+    )
+    parser.add_argument(
+        "--dense-engine",
+        choices=("exact", "qdrant"),
+        help="instead of what the experiment says; qdrant runs in memory unless QDRANT_URL names "
+        "a server (http://...) or a folder; the rankings are the same",
+    )
+
+
+def execute(project: Project, parsed: argparse.Namespace) -> int:
+    """Run ``spanbench run``; return the exit code."""
+    from spanbench_pipeline.cli.plan import plan
+
+    does = plan if parsed.dry_run else run
+    terminal.say(does(project, parsed.corpus or ["sample"], parsed.dense_engine))
+    return DONE

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import argparse
 import json
 import logging
 import uuid
@@ -18,6 +19,7 @@ from spanbench_pipeline import chunkers
 from spanbench_pipeline.analysis.fingerprints import table_hash
 from spanbench_pipeline.cli import terminal
 from spanbench_pipeline.cli.baseline import require_fresh
+from spanbench_pipeline.cli.commands import path_argument
 from spanbench_pipeline.cli.results_table import near
 from spanbench_pipeline.cli.run import find
 from spanbench_pipeline.config.experiment import Experiment, nearest
@@ -316,3 +318,63 @@ def _json(scored: Scored, folder: Path) -> str:
         "files": near(folder),
     }
     return json.dumps(found, ensure_ascii=False, indent=1, allow_nan=False)
+
+
+EXAMPLES = """\
+  spanbench score --rankings mine.jsonl --corpus cuad
+  spanbench score --rankings mine.run --corpus cuad --chunker clause --name mine
+  spanbench score --rankings results.json --corpus legalbench_mini --format json"""
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """Add the arguments of ``spanbench score``."""
+    parser.add_argument(
+        "--rankings",
+        type=path_argument,
+        required=True,
+        metavar="FILE",
+        help="or /dev/stdin, a pipe",
+    )
+    parser.add_argument("--corpus", required=True, metavar="NAME", help="whose gold counts")
+    parser.add_argument(
+        "--chunks", type=path_argument, metavar="FILE", help="every chunk: JSON lines or Parquet"
+    )
+    parser.add_argument("--chunker", metavar="NAME", help="or a chunker of the corpus")
+    parser.add_argument("--name", metavar="CONFIG", help="default: the file's name")
+    parser.add_argument("--subset", nargs="+", metavar="PART", help="of a pooled corpus, these")
+    parser.add_argument(
+        "--depth",
+        type=int,
+        metavar="N",
+        help="where the lists were cut, and so how deep they are looked at; a shorter list ended "
+        "by itself (default: the corpus's depth, or where the file's lists end alike before it)",
+    )
+    parser.add_argument(
+        "--order",
+        choices=("given", "score"),
+        help="what orders a list whose scores rise; without it such a list is refused",
+    )
+    parser.add_argument(
+        "--rankings-format",
+        choices=("jsonl", "trec", "legalbenchrag", "parquet"),
+        help="default: told by the content",
+    )
+    parser.add_argument("--format", choices=("text", "json"), default="text")
+
+
+def execute(project: Project, parsed: argparse.Namespace) -> int:
+    """Run ``spanbench score``; return the exit code."""
+    asked = Asked(
+        rankings=parsed.rankings,
+        corpus=parsed.corpus,
+        chunks=parsed.chunks,
+        chunker=parsed.chunker,
+        name=parsed.name,
+        subsets=parsed.subset or (),
+        order=parsed.order,
+        kind=parsed.rankings_format,
+        depth=parsed.depth,
+    )
+    shown, code = score(project, asked, parsed.format)
+    terminal.say(shown)
+    return code

@@ -6,13 +6,14 @@ running (systemd, a container) starts both anew, and knows that something happen
 
 from __future__ import annotations
 
+import argparse
 import os
 import sys
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 
 from spanbench_pipeline.cli import processes
-from spanbench_pipeline.cli.address import Address, checked
+from spanbench_pipeline.cli.address import Address, add_address, address_of, checked
 from spanbench_pipeline.cli.processes import commands as _commands
 from spanbench_pipeline.config import operations
 from spanbench_pipeline.config.project import Project
@@ -102,3 +103,13 @@ def only_one(project: Project, *, forgetting: bool = False) -> Iterator[int]:
 def _note_holders(lock: int, processes: Mapping[str, int]) -> None:
     """Writes into the lock's file who holds it, for whoever is refused."""
     os.write(lock, ", ".join(f"{name}: process {pid}" for name, pid in processes.items()).encode())
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """Add the arguments of ``spanbench serve``."""
+    add_address(parser)
+
+
+def execute(project: Project, parsed: argparse.Namespace) -> int:
+    """Run ``spanbench serve``; return the exit code."""
+    return serve(project, address_of(parsed))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import argparse
 import logging
 import re
 import sys
@@ -11,6 +12,7 @@ from typing import Any
 import pyarrow as pa
 
 from spanbench_pipeline.cli import sql_output, terminal
+from spanbench_pipeline.cli.commands import DONE, path_argument
 from spanbench_pipeline.cli.results_table import command
 from spanbench_pipeline.config.project import Project
 from spanbench_pipeline.core.errors import InputError
@@ -139,3 +141,55 @@ def _warn_of_stale(project: Project, graph: Graph) -> None:
                     command(project),
                     corpus,
                 )
+
+
+EXAMPLES = """\
+  spanbench sql "SELECT corpus, config, state FROM configs"
+  spanbench sql --file warehouse/sql/worst_clause_types.sql
+  spanbench sql "SELECT * FROM chunks" --format parquet --output chunks.parquet"""
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """Add the arguments of ``spanbench sql``."""
+    parser.add_argument("query", nargs="?", help="one SELECT; the views are named as the tables")
+    parser.add_argument("--file", type=path_argument, help="read the query from a file")
+    parser.add_argument(
+        "--format",
+        choices=("table", "csv", "json", "parquet"),
+        help="default: the ending of --output where it is .csv, .json or .parquet, else table",
+    )
+    parser.add_argument("--output", metavar="FILE", help="write there, not to stdout")
+    parser.add_argument(
+        "--safe-csv",
+        action="store_true",
+        help="with --format csv: no text begins as a spreadsheet's formula does",
+    )
+    parser.add_argument(
+        "--allow-files",
+        action="store_true",
+        help="let the query read any file of this machine (read_csv and its like), not the "
+        "network; without it, the views alone",
+    )
+
+
+def execute(project: Project, parsed: argparse.Namespace) -> int:
+    """Run ``spanbench sql``; return the exit code."""
+    if (parsed.query is None) == (parsed.file is None):
+        raise InputError("sql: give a query or --file FILE, one of the two")
+    query = parsed.query if parsed.file is None else _read(parsed.file)
+    sql(
+        project,
+        query,
+        parsed.format,
+        parsed.output,
+        safe=parsed.safe_csv,
+        allow_files=parsed.allow_files,
+    )
+    return DONE
+
+
+def _read(path: Path) -> str:
+    try:
+        return path.read_text(encoding="utf-8-sig")  # a byte order mark is no SQL
+    except (OSError, UnicodeDecodeError) as error:
+        raise InputError(f"{path}: cannot be read: {error}") from error

@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+import argparse
 import json
 from collections.abc import Sequence
 from typing import Any
 
+from spanbench_pipeline.cli import terminal
+from spanbench_pipeline.cli.commands import DONE
 from spanbench_pipeline.cli.run import find
 from spanbench_pipeline.config.project import Project
+from spanbench_pipeline.core.errors import InputError
 from spanbench_pipeline.pipeline import graph as graphs
 from spanbench_pipeline.pipeline import staleness
 from spanbench_pipeline.pipeline.dagster.instance import look_at
@@ -80,3 +84,31 @@ def _short(why: Sequence[str], most: int = 3) -> str:
     """The first reasons, and how many more there are."""
     more = [f"and {len(why) - most} more"] if len(why) > most else []
     return "; ".join([*why[:most], *more])
+
+
+EXAMPLES = """\
+  spanbench status cuad
+  spanbench status --why cuad/chunks/clause
+  spanbench status --format json"""
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """Add the arguments of ``spanbench status``."""
+    parser.add_argument("corpus", nargs="*", metavar="CORPUS", help="default: all corpora")
+    parser.add_argument(
+        "--why", metavar="ASSET", help="explain one asset: its code, its inputs and its checks"
+    )
+    parser.add_argument("--format", choices=("table", "json"), default="table")
+
+
+def execute(project: Project, parsed: argparse.Namespace) -> int:
+    """Run ``spanbench status``; return the exit code."""
+    from spanbench_pipeline.cli.why import why
+
+    if parsed.why is not None and parsed.corpus:
+        raise InputError("status: give corpora or --why ASSET, one of the two")
+    if parsed.why is not None:
+        terminal.say(why(project, parsed.why, parsed.format))
+    else:
+        terminal.say(status(project, parsed.corpus, parsed.format))
+    return DONE

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import argparse
 import json
 from collections.abc import Sequence
 from dataclasses import asdict, replace
@@ -9,8 +10,9 @@ from pathlib import Path
 from typing import Any
 
 from spanbench_pipeline.analysis import fingerprints
-from spanbench_pipeline.cli import tune_report
+from spanbench_pipeline.cli import terminal, tune_report
 from spanbench_pipeline.cli.baseline import require_fresh
+from spanbench_pipeline.cli.commands import DONE
 from spanbench_pipeline.cli.run import find
 from spanbench_pipeline.config import operations
 from spanbench_pipeline.config.experiment import MAX_DEPTH, Configuration, Experiment, nearest, slug
@@ -174,3 +176,36 @@ def _folder(project: Project, corpus: str) -> Path:
 
 def _json(found: dict[str, Any]) -> str:
     return json.dumps(found, ensure_ascii=False, indent=1, allow_nan=False)
+
+
+EXAMPLES = """\
+  spanbench tune cuad
+  spanbench tune legalbench_mini --config "recursive + CC" --metric char_recall_union@8"""
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """Add the arguments of ``spanbench tune``."""
+    parser.add_argument("corpus", nargs="?", default="sample", help="default: sample")
+    parser.add_argument(
+        "--config", action="append", metavar="NAME", help="default: each that can be tuned"
+    )
+    parser.add_argument("--metric", metavar="NAME@K", help="default: complete_grounding@5")
+    parser.add_argument(
+        "--share",
+        type=float,
+        default=0.5,
+        metavar="PART",
+        help="of the queries that are tuned on, by document (default: 0.5)",
+    )
+    parser.add_argument("--seed", type=int, default=42, help="of the split (default: 42)")
+    parser.add_argument("--format", choices=("table", "json"), default="table")
+
+
+def execute(project: Project, parsed: argparse.Namespace) -> int:
+    """Run ``spanbench tune``; return the exit code."""
+    metric = parsed.metric or METRIC
+    names = parsed.config or ()
+    terminal.say(
+        tune(project, parsed.corpus, names, metric, parsed.share, parsed.seed, parsed.format)
+    )
+    return DONE

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+import argparse
 import sys
 from collections.abc import Mapping
 
 from spanbench_pipeline.cli import processes
-from spanbench_pipeline.cli.address import Address, checked
+from spanbench_pipeline.cli.address import Address, add_address, address_of, checked
 from spanbench_pipeline.config import operations
 from spanbench_pipeline.config.project import Project
 from spanbench_pipeline.pipeline.dagster import automation
@@ -33,3 +34,13 @@ def ui(project: Project, address: Address) -> int:
         }
 
     return processes.keep(start)
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """Add the arguments of ``spanbench ui``."""
+    add_address(parser)
+
+
+def execute(project: Project, parsed: argparse.Namespace) -> int:
+    """Run ``spanbench ui``; return the exit code."""
+    return ui(project, address_of(parsed))

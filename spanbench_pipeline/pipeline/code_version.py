@@ -2,7 +2,8 @@
 
 Source counts as its syntax tree without docstrings, so a comment or a reworded docstring changes
 nothing. A module brings in the project modules that it imports, and those theirs: a change in a
-shared helper changes its users, and nobody else.
+shared helper changes its users, and nobody else. A module of a plug-in brings in those of its own
+package too, and the version of the distribution that installed it.
 """
 
 from __future__ import annotations
@@ -16,6 +17,8 @@ from functools import cache, partial
 from importlib import metadata
 from pathlib import Path
 from typing import Any
+
+from spanbench_pipeline.core import plugins
 
 PACKAGE = "spanbench_pipeline"
 Parts = dict[str, dict[str, Any]]
@@ -44,10 +47,12 @@ def parts(
     functions = [root for root in roots if ":" in root]
     found = closure(root for root in roots if ":" not in root)
     hashes = {name: _tree_hash(path) for name, path in sorted(found.items())}
+    versions = {name: metadata.version(name) for name in set(libraries)}
+    versions |= plugins.versions(root.partition(":")[0] for root in roots)
     return {
         "modules": hashes | {root: _function_hash(*root.split(":")) for root in functions},
         "parameters": json.loads(json.dumps(params)),
-        "libraries": {name: metadata.version(name) for name in sorted(set(libraries))},
+        "libraries": dict(sorted(versions.items())),
     }
 
 
@@ -91,11 +96,16 @@ def function_root(function: Callable[..., Any]) -> str | None:
     while isinstance(function, partial):
         function = function.func
     module = function.__module__
-    return f"{module}:{function.__qualname__.split('.')[0]}" if _is_ours(module) else None
+    if not _is_module_of(PACKAGE, module):
+        return None
+    return f"{module}:{function.__qualname__.split('.')[0]}"
 
 
 def closure(modules: Iterable[str]) -> dict[str, Path]:
-    """Each module and every project module that it imports, directly or not: name -> file."""
+    """Return each module and what it imports, directly or not, of its own package and the project.
+
+    By name, with its file.
+    """
     found: dict[str, Path] = {}
     waiting = list(modules)
     while waiting:
@@ -115,21 +125,23 @@ def _file(module: str) -> Path:
 
 
 def _imports(path: Path, module: str) -> tuple[str, ...]:
-    """The project modules that a file imports, wherever in it the import stands."""
+    """The modules of its package and the project that a file imports, wherever it does."""
     return _imports_at(path, module, path.stat().st_mtime_ns)
 
 
 @cache
 def _imports_at(path: Path, module: str, _: int) -> tuple[str, ...]:
     names: set[str] = set()
-    for node in ast.walk(ast.parse(path.read_bytes())):
+    for node in ast.walk(_tree(path)):
         if isinstance(node, ast.Import):
             names.update(alias.name for alias in node.names)
         elif isinstance(node, ast.ImportFrom):
             base = _absolute(node, module, path)
             names.add(base)
             names.update(f"{base}.{alias.name}" for alias in node.names)
-    return tuple(sorted(name for name in names if name != module and _is_ours(name)))
+    packages = {PACKAGE, module.partition(".")[0]}
+    found = {name for name in names - {module} for p in packages if _is_module_of(p, name)}
+    return tuple(sorted(found))
 
 
 def _absolute(node: ast.ImportFrom, module: str, path: Path) -> str:
@@ -141,14 +153,15 @@ def _absolute(node: ast.ImportFrom, module: str, path: Path) -> str:
 
 
 @cache
-def _is_ours(name: str) -> bool:
-    """Whether a dotted name is a module of the project, and not a name inside one."""
-    if not f"{name}.".startswith(f"{PACKAGE}."):
+def _is_module_of(package: str, name: str) -> bool:
+    """Whether a dotted name is a module of a package, and not a name inside one."""
+    if not f"{name}.".startswith(f"{package}."):
         return False
     try:
-        return importlib.util.find_spec(name) is not None
-    except ModuleNotFoundError:
+        spec = importlib.util.find_spec(name)
+    except ImportError:
         return False
+    return spec is not None and spec.origin is not None
 
 
 def _tree_hash(path: Path) -> str:
@@ -196,8 +209,16 @@ def _is_stored(node: ast.Name) -> bool:
     return isinstance(node.ctx, ast.Store)
 
 
+def _tree(path: Path) -> ast.Module:
+    """The syntax tree of a module; of one that is no Python source, one that holds its sha256."""
+    content = path.read_bytes()
+    if path.suffix == ".py":
+        return ast.parse(content)
+    return ast.Module([ast.Expr(ast.Constant(hashlib.sha256(content).digest()))], [])
+
+
 def _without_docstrings(path: Path) -> ast.Module:
-    tree = ast.parse(path.read_bytes())
+    tree = _tree(path)
     for node in ast.walk(tree):
         body = getattr(node, "body", None)
         if isinstance(body, list):

@@ -12,7 +12,7 @@ import pytest
 
 from spanbench_pipeline.pipeline import code_version as cv
 
-CACHES = (cv._file, cv._imports_at, cv._is_ours, cv._tree_hash_at, cv._function_hash_at)
+CACHES = (cv._file, cv._imports_at, cv._is_module_of, cv._tree_hash_at, cv._function_hash_at)
 
 
 @pytest.fixture
