@@ -1,0 +1,1 @@
+"""Plug-ins in distributions of their own, installed and run for real."""
