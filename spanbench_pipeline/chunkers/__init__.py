@@ -145,16 +145,8 @@ def _module(where: str, strategy: str) -> ModuleType:
         raise InputError(f"{where}: strategy = {strategy!r} is no module name")
     if "." in strategy:
         return _imported(where, strategy)
-    registered = strategies()
-    try:
-        module: ModuleType = registered.load(strategy)
-    except KeyError as error:
-        raise InputError(
-            f"{where}: strategy = {strategy!r} is unknown{nearest(strategy, registered)}; a module "
-            "of your own is named with its package, such as my_package.paragraphs"
-        ) from error
-    except InputError as error:
-        raise InputError(f"{where}: {error}") from error
+    hint = "; a module of your own is named with its package, such as my_package.paragraphs"
+    module: ModuleType = strategies().choose(where, "strategy", strategy, hint)
     return module
 
 

@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Any
 
 from spanbench_pipeline.core.errors import InputError
-from spanbench_pipeline.core.suggestions import suggested
+from spanbench_pipeline.core.suggestions import nearest as nearest
 
 _KINDS: dict[str, type] = {
     "str": str,
@@ -24,12 +24,6 @@ _KINDS: dict[str, type] = {
     "tuple[str, ...]": list,
 }
 """A field's annotation -> the TOML type that fills it; a field of another kind is no setting."""
-
-
-def nearest(name: str, valid: Iterable[str]) -> str:
-    """The end of a message about a wrong name: the nearest valid one, and all of them."""
-    names = list(valid)
-    return f"{suggested(name, names)} (valid: {', '.join(names) or 'none'})"
 
 
 def parse(path: Path) -> dict[str, Any]:

@@ -70,6 +70,22 @@ class Registry(Mapping[str, str]):
         loaded = importlib.import_module(module)
         return getattr(loaded, attribute) if attribute else loaded
 
+    def choose(self, where: str, key: str, name: object, hint: str = "") -> Any:
+        """Return what the value ``name`` of a setting stands for.
+
+        Raise InputError that begins with ``where``, a file and a table, for an unknown name (with
+        the nearest one, and ``hint``) and for a plug-in that cannot be imported.
+        """
+        from spanbench_pipeline.core.suggestions import nearest
+
+        try:
+            if isinstance(name, str) and name in self:
+                return self.load(name)
+            valid = nearest(str(name), self)
+        except InputError as error:
+            raise InputError(f"{where}: {error}") from error
+        raise InputError(f"{where}: {key} = {name!r} is unknown{valid}{hint}")
+
     def load_all(self) -> dict[str, Any]:
         """Return what every name stands for. Raise InputError as ``load`` does."""
         return {name: self.load(name) for name in self}

@@ -10,7 +10,7 @@ import difflib
 import re
 import unicodedata
 from bisect import bisect_right
-from collections.abc import Callable, Collection, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 from itertools import accumulate, islice
@@ -145,6 +145,12 @@ def first_difference(given: str, there: str) -> str:
         min(len(given), len(there)),
     )
     return f"character {at} is {_named(there, at)} there and {_named(given, at)} here"
+
+
+def nearest(name: str, valid: Iterable[str]) -> str:
+    """Return the end of a message about a wrong name: the nearest valid one, and all of them."""
+    names = list(valid)
+    return f"{suggested(name, names)} (valid: {', '.join(names) or 'none'})"
 
 
 def suggested(name: str, known: Collection[str], here: str = "this") -> str:

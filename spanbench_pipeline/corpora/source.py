@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-import importlib
 from collections.abc import Mapping
 from dataclasses import dataclass
+from types import ModuleType
 from typing import Any, Protocol, cast
 
 from spanbench_pipeline.config.experiment import Experiment, nearest
@@ -12,12 +12,16 @@ from spanbench_pipeline.config.project import Project
 from spanbench_pipeline.core import evalset
 from spanbench_pipeline.core.errors import InputError
 from spanbench_pipeline.core.evalset import Document, EvalSet, Query
+from spanbench_pipeline.core.plugins import Registry
 
-KINDS: Mapping[str, str] = {
-    "cuad": "spanbench_pipeline.corpora.cuad",
-    "directory": "spanbench_pipeline.corpora.directory",
-    "legalbenchrag": "spanbench_pipeline.corpora.legalbench",
-}
+KINDS = Registry(
+    "spanbench.sources",
+    {
+        "cuad": "spanbench_pipeline.corpora.cuad",
+        "directory": "spanbench_pipeline.corpora.directory",
+        "legalbenchrag": "spanbench_pipeline.corpora.legalbench",
+    },
+)
 """Each ``kind`` of an experiment's [source] and the module whose ``open_source`` serves it.
 
 The modules are named, not imported: a change in one of them must not touch the other's corpora.
@@ -67,12 +71,24 @@ def open_source(experiment: Experiment, project: Project) -> Source:
 
     Raises InputError naming the experiment file, the key, and the nearest valid name.
     """
+    module = _module(experiment)
+    try:
+        return cast("Source", module.open_source(experiment, project))
+    except InputError:
+        raise
+    except (Exception, SystemExit) as problem:
+        if module.__name__ in KINDS.ours.values():
+            raise
+        reason = " ".join(f"{type(problem).__name__}: {problem}".split())
+        raise error(experiment, f"{module.__name__}.open_source failed: {reason}") from problem
+
+
+def _module(experiment: Experiment) -> ModuleType:
     kind = experiment.source.get("kind")
     if kind is None:
         raise error(experiment, f"key 'kind' is missing{nearest('', KINDS)}")
-    if not isinstance(kind, str) or kind not in KINDS:
-        raise error(experiment, f"kind = {kind!r} is unknown{nearest(str(kind), KINDS)}")
-    return cast("Source", importlib.import_module(KINDS[kind]).open_source(experiment, project))
+    module: ModuleType = KINDS.choose(f"{experiment.path}: source", "kind", kind)
+    return module
 
 
 def load(experiment: Experiment, project: Project) -> EvalSet:

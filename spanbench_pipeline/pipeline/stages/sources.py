@@ -22,7 +22,7 @@ from spanbench_pipeline.pipeline.stage import Check, Outcome, Reader, Rows, Stag
 def stages(experiment: Experiment, project: Project) -> list[Stage]:
     """The stages that bring a corpus in."""
     source.open_source(experiment, project)  # refuses wrong settings before anything is built
-    module = source.KINDS[experiment.source["kind"]]
+    module = source.KINDS[experiment.source["kind"]].partition(":")[0]
     settings = json.loads(json.dumps(experiment.source, default=str))
     content = content_hash(experiment, project)
     archive = Stage(
