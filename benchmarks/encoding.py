@@ -1,6 +1,6 @@
 """How fast texts are encoded, one way against the others: ratios, measured in one run.
 
-    python benchmarks/encoding.py [--chunks N] [--rounds N]
+    python -m benchmarks.encoding [--chunks N] [--rounds N]
 
 Every way encodes the same chunks of 1,000 characters; the ways take turns, and the median of the
 rounds counts, so that what else the machine does hits all of them. Beside the speed stands in how
@@ -24,8 +24,8 @@ from numpy.typing import NDArray
 
 from spanbench_pipeline.cli.terminal import table
 from spanbench_pipeline.config import experiment
-from spanbench_pipeline.corpora import sample
 from spanbench_pipeline.models import encoding, weights
+from tools.sample import generate as sample
 
 EXPERIMENT = Path(__file__).parents[1] / "data" / "experiments" / "sample.toml"
 Vectors = NDArray[np.float32]

@@ -1,4 +1,4 @@
-"""Lays marked-up text out as a contract looks on file, and knows where every mark ends up.
+"""Lay marked-up text out as a contract looks on file, and record where every mark ends up.
 
 Headers, indentation, hard line breaks and page footers differ from contract to contract; a
 :class:`Style` says which. Offsets of marks are noted while the text is written: nothing is ever

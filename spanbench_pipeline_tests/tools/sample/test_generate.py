@@ -15,9 +15,11 @@ from hypothesis import strategies as st
 from spanbench_pipeline.core import evalset
 from spanbench_pipeline.core.errors import InputError
 from spanbench_pipeline.core.evalset import Document, GoldSpan, Query
-from spanbench_pipeline.corpora import sample, sample_text
+from tools.sample import generate as sample
+from tools.sample.texts import CLAUSES
 
-BUNDLED = Path(__file__).parents[2] / "data" / "sample"
+ROOT = Path(__file__).parents[3]
+BUNDLED = ROOT / "data" / "sample"
 DOCUMENTS = {
     path.stem: path.read_bytes().decode("utf-8")
     for path in sorted((BUNDLED / "documents").glob("*.txt"))
@@ -83,8 +85,8 @@ def assembled(documents: dict[str, str], queries: list[dict], metadata: dict) ->
 
 class TestBundledFiles:
     def test_the_defaults_reproduce_them_byte_for_byte(self, tmp_path):
-        command = [sys.executable, "-m", "spanbench_pipeline.corpora.sample", "--out", tmp_path]
-        subprocess.run(command, check=True)
+        command = [sys.executable, "-m", "tools.sample.generate", "--out", tmp_path]
+        subprocess.run(command, check=True, cwd=ROOT)
         made, kept = (
             {str(p.relative_to(root)): p.read_bytes() for p in root.rglob("*") if p.is_file()}
             for root in (tmp_path, BUNDLED)
@@ -257,7 +259,7 @@ class TestGenerator:
         assert len({c.text for c in corpus.contracts}) == 300
         assert len({q["query"] for q in corpus.queries}) > 1500 / 4
         types = Counter(q["clause_type"] for q in corpus.queries)
-        assert set(types) == {c.name for c in sample_text.CLAUSES.values()} | {"Schedule Entry"}
+        assert set(types) == {c.name for c in CLAUSES.values()} | {"Schedule Entry"}
         assert corpus.queries[-1]["query_id"] == "q1500"
 
     def test_more_documents_begin_with_the_same_agreements(self):

@@ -1,11 +1,11 @@
-"""The bundled corpus and its generator: made-up contracts, and questions whose answers are known.
+"""Write a corpus of made-up contracts, and questions whose answers are known.
 
-Every contract is put together by :mod:`sample_contract` from the clauses of :mod:`sample_text`
-around the facts of :mod:`sample_deals`, in one of the layouts of :mod:`sample_layout`. Where an
-answer stands is noted while it is written. The same arguments give the same bytes on every machine;
+Every contract is put together by :mod:`contract` from the clauses of ``wording.toml`` around the
+facts of :mod:`deals`, in one of the layouts of :mod:`layout`. Where an answer stands is recorded
+while it is written. The same arguments give the same bytes on every machine;
 the defaults give ``data/sample``::
 
-    python -m spanbench_pipeline.corpora.sample --documents N --queries M --seed S --out DIR
+    python -m tools.sample.generate --documents N --queries M --seed S --out DIR
 """
 
 from __future__ import annotations
@@ -20,10 +20,10 @@ from pathlib import Path
 from typing import Any
 
 from spanbench_pipeline.core.errors import InputError
-from spanbench_pipeline.corpora import sample_text as wording
-from spanbench_pipeline.corpora.sample_contract import Contract, contract
-from spanbench_pipeline.corpora.sample_deals import deals, pick, shuffled, stream
-from spanbench_pipeline.corpora.sample_layout import Mark
+from tools.sample.contract import Contract, contract
+from tools.sample.deals import deals, pick, shuffled, stream
+from tools.sample.layout import Mark
+from tools.sample.texts import CLAUSES, WORDING
 
 DOCUMENTS, QUERIES, SEED = 14, 60, 2
 """The bundled corpus."""
@@ -119,7 +119,7 @@ def _chosen(candidates: Sequence[list[dict[str, Any]]], count: int) -> list[dict
 def _candidates(document: Contract, seed: int) -> list[dict[str, Any]]:
     """All that can be asked of a contract, in random order."""
     deal, found = document.deal, []
-    for key, clause in wording.CLAUSES.items():
+    for key, clause in CLAUSES.items():
         for question in clause.questions:
             marks = [m for m in document.marks if m.key == key]
             marks = [m for m in marks if question.place in (None, m.place)]
@@ -127,7 +127,7 @@ def _candidates(document: Contract, seed: int) -> list[dict[str, Any]]:
                 found.append(_query(document, clause.name, question.text, marks, deal.slots))
     for entry in deal.entries:
         marks = [m for m in document.marks if m.key == entry]
-        text = pick(stream(seed, deal.doc_id, entry), wording.ENTRY_QUESTIONS)
+        text = pick(stream(seed, deal.doc_id, entry), WORDING["entry_questions"])
         slots = {"item": deal.item.lower(), "entry": entry}
         found.append(_query(document, "Schedule Entry", text, marks, slots))
     return shuffled(stream(seed, deal.doc_id, "queries"), found)

@@ -6,8 +6,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from spanbench_pipeline.corpora.sample_deals import spelled
-from spanbench_pipeline.corpora.sample_layout import STYLES, Builder, Mark, Style, roman
+from tools.sample.deals import spelled
+from tools.sample.layout import STYLES, Builder, Mark, Style, roman
 
 PLAIN = Style("\n{n}. {TITLE}", "{n}.{m} {title}. ")
 

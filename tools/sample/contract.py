@@ -9,11 +9,10 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from random import Random
-from typing import Any
 
-from spanbench_pipeline.corpora import sample_text as wording
-from spanbench_pipeline.corpora.sample_deals import Deal, pick, shuffled, stream
-from spanbench_pipeline.corpora.sample_layout import CHOICE, STYLES, Builder, Mark, paragraphs
+from tools.sample.deals import Deal, pick, shuffled, stream
+from tools.sample.layout import CHOICE, STYLES, Builder, Mark, paragraphs
+from tools.sample.texts import ARTICLES, CLAUSES, FILLERS, WORDING, Filler
 
 REWRITTEN = 0.15
 """Share of clauses that a later version words anew."""
@@ -30,13 +29,6 @@ LEFT_OVER = 4
 
 ROOM = (6_500, 10_500)
 """Characters of clause templates in one contract; what stands around them has about as many."""
-
-FRONT = """This TITLE (this “Agreement”) is made as of {date} between {A} (the “{a}”) and {B} (the
-“{b}”), each a “party” and together the “parties”."""
-REPLACES = """It takes the place of version VERSION.0 of the same agreement, whose terms end on the
-day before; what was performed under them is not touched."""
-SIGNATURES = """IN WITNESS WHEREOF the parties have had this Agreement signed by persons who are
-authorised to do so, with effect from {date}."""
 
 
 @dataclass(frozen=True)
@@ -69,7 +61,7 @@ class _Writer:
     def contract(self) -> Contract:
         self._front()
         self._definitions()
-        titles = {key: pick(self.stream(key), t) for key, t in wording.ARTICLES.items()}
+        titles = {key: pick(self.stream(key), a.titles) for key, a in ARTICLES.items()}
         self._guide(titles)
         for key, title in titles.items():
             self.page.article(title)
@@ -83,8 +75,8 @@ class _Writer:
         """Clause key -> template, as many clauses as the contract's length has room for."""
         room = ROOM[0] + self.outline.random() * (ROOM[1] - ROOM[0])
         chosen: dict[str, str] = {}
-        for key in shuffled(self.outline, [k for k, c in wording.CLAUSES.items() if c.texts]):
-            clause = wording.CLAUSES[key]
+        for key in shuffled(self.outline, [k for k, c in CLAUSES.items() if c.texts]):
+            clause = CLAUSES[key]
             longest = max(map(len, clause.texts)) + len(clause.again or "")
             if longest <= room:
                 room -= longest
@@ -109,11 +101,11 @@ class _Writer:
     def _front(self) -> None:
         page, deal = self.page, self.deal
         page.raw(f"{deal.title.upper()}\n\n")
-        self._say("front", FRONT.replace("TITLE", deal.title))
+        self._say("front", WORDING["front"].replace("TITLE", deal.title))
         if deal.version > 1:
             page.raw("\n\n")
-            self._say("replaces", REPLACES.replace("VERSION", str(deal.version - 1)))
-        recitals = shuffled(self.stream("recitals"), wording.RECITALS)[:4]
+            self._say("replaces", WORDING["replaces"].replace("VERSION", str(deal.version - 1)))
+        recitals = shuffled(self.stream("recitals"), WORDING["recitals"])[:4]
         whereas = self.outline.random() < 0.5
         for letter, recital in zip("ABCD", recitals, strict=True):
             page.raw("\n\nWHEREAS, the" if whereas else f"\n\n({letter})\tThe")
@@ -122,7 +114,7 @@ class _Writer:
 
     def _definitions(self) -> None:
         self.page.article("Definitions")
-        chosen = shuffled(self.stream("definitions"), wording.DEFINITIONS)[:11]
+        chosen = shuffled(self.stream("definitions"), WORDING["definitions"])[:11]
         for definition in sorted(self._fill("definition", d)[0] for d in chosen):
             self.page.raw("\n\n" + self.page.style.indent)
             self.page.paragraphs([definition])
@@ -131,24 +123,24 @@ class _Writer:
         self.page.article("Guide to this Agreement")
         for key, title in titles.items():
             self.page.section(f"On {title}")
-            self.page.paragraphs([wording.GUIDE[key].format(title=title)])
+            self.page.paragraphs([ARTICLES[key].guide.format(title=title)])
 
     def _article(self, article: str) -> None:
         """An article's clauses in random order, boilerplate between them, and what is left over."""
         rng = self.stream("article", article)
-        keys = [k for k in self.texts if wording.CLAUSES[k].article == article]
-        fillers = [f for f in wording.FILLERS if f[0] == article and rng.random() < FILLER]
-        items: list[Any] = [*keys, *fillers]
-        riders = shuffled(rng, wording.RIDERS[article])
+        keys = [k for k in self.texts if CLAUSES[k].article == article]
+        fillers = [f for f in FILLERS if f.article == article and rng.random() < FILLER]
+        items: list[str | Filler] = [*keys, *fillers]
+        riders = shuffled(rng, ARTICLES[article].riders)
         for number, item in enumerate(shuffled(rng, items)):
             if isinstance(item, str):
                 mine = [riders.pop() for _ in range(int(rng.random() * RIDERS)) if riders]
                 self._clause(item, mine, buried=number > 0 and rng.random() < BURIED)
             else:
-                self.page.section(item[1])
-                self._say(item[1], item[2])
+                self.page.section(item.title)
+                self._say(item.title, item.text)
         if riders:
-            self.page.section(pick(rng, wording.PROCEDURE))
+            self.page.section(pick(rng, WORDING["procedure"]))
             self._say("procedure", " ".join(riders[:LEFT_OVER]))
 
     def _clause(self, key: str, riders: Sequence[str], *, buried: bool) -> None:
@@ -164,13 +156,13 @@ class _Writer:
         if buried:
             self.page.raw("\n\n" + self.page.style.indent)
         else:
-            self.page.section(pick(rng, wording.CLAUSES[key].titles))
+            self.page.section(pick(rng, CLAUSES[key].titles))
         self.page.paragraphs(texts, key)
 
     def _special_conditions(self) -> None:
         self.page.article("Special Conditions")
         for key in shuffled(self.stream("special"), list(self.texts)):
-            clause = wording.CLAUSES[key]
+            clause = CLAUSES[key]
             if clause.again and self.stream("again", key).random() < AGAIN:
                 self.page.section(clause.again_title.format_map(self.deal.slots))
                 self.page.paragraphs(self._fill(key, clause.again), key, "again")
@@ -178,7 +170,7 @@ class _Writer:
     def _schedule(self) -> None:
         item = self.deal.item
         self.page.article(f"Schedule of {item}s")
-        templates = wording.ENTRIES[item]
+        templates = WORDING["entries"][item]
         for entry in self.deal.entries:
             rng = self.stream("entry", entry)
             few, many = str(2 + int(rng.random() * 18)), str(30 + 5 * int(rng.random() * 14))
@@ -188,7 +180,7 @@ class _Writer:
 
     def _signatures(self) -> None:
         self.page.raw("\n\n")
-        self._say("signatures", SIGNATURES)
+        self._say("signatures", WORDING["signatures"])
         for role, person in (("A", "person_a"), ("B", "person_d")):
             party, name = self.deal.slots[role], self.deal.slots[person]
             self.page.raw(f"\n\n{party}\n\nBy:\t______________________\nName:\t{name}")

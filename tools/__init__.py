@@ -1,0 +1,1 @@
+"""Programs for maintainers; the product imports none of them."""
