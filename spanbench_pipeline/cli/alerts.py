@@ -8,8 +8,10 @@ from spanbench_pipeline.cli import terminal
 from spanbench_pipeline.cli.commands import CHECK_FAILED, DONE
 from spanbench_pipeline.config import operations
 from spanbench_pipeline.config.project import Project
-from spanbench_pipeline.monitoring import alerts
-from spanbench_pipeline.monitoring.alerts import Alert, Delivery
+from spanbench_pipeline.monitoring import alerts, channels
+from spanbench_pipeline.monitoring.alert import Alert
+from spanbench_pipeline.monitoring.alerts import Delivery
+from spanbench_pipeline.monitoring.channels import CHANNELS
 
 
 class NotArrived(Exception):
@@ -22,7 +24,6 @@ def test(project: Project) -> str:
     Raises NotArrived where a channel did not take it, InputError where the settings are wrong.
     """
     found = operations.load(project)
-    path = alerts.file_path(found.alerts, project.home)
     alert = Alert(
         corpus="test",
         asset="",
@@ -32,18 +33,15 @@ def test(project: Project) -> str:
         error="test alert",
         link=found.alerts.link,
     )
-    places = {alerts.FILE: str(path)}
-    if found.alerts.email is not None:
-        email = found.alerts.email
-        places[alerts.EMAIL] = f"{', '.join(email.recipients)} by {email.host}:{email.port}"
-    if found.alerts.webhook is not None:
-        held = "url" if found.alerts.webhook.url_env is None else "url_env"
-        places[alerts.WEBHOOK] = f"its {held}"
+    places = {
+        channels.name(key): channels.open_channel(key, found.alerts, project.home).place
+        for key in channels.configured(found.alerts)
+    }
     deliveries = alerts.send([alert], found.alerts, project.home)
     text = _table(deliveries, places)
     if any(delivery.error for delivery in deliveries):
         raise NotArrived(text)
-    unset = [c for c in (alerts.EMAIL, alerts.WEBHOOK) if c not in places]
+    unset = [name for key in CHANNELS.ours if (name := channels.name(key)) not in places]
     where = found.path or project.home / "operations.toml"
     return text + (f"\nnot configured in {where}: {', '.join(unset)}" if unset else "")
 

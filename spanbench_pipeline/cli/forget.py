@@ -27,7 +27,8 @@ from spanbench_pipeline.config import settings as toml
 from spanbench_pipeline.config.project import Project
 from spanbench_pipeline.config.settings import nearest
 from spanbench_pipeline.core.errors import InputError
-from spanbench_pipeline.monitoring import alerts
+from spanbench_pipeline.monitoring.channels.file import file_path
+from spanbench_pipeline.monitoring.ledger import LEDGER
 from spanbench_pipeline.pipeline import encoded_texts, removal
 from spanbench_pipeline.pipeline import graph as graphs
 from spanbench_pipeline.pipeline.dagster.instance import open_instance
@@ -172,7 +173,7 @@ def _files(project: Project, corpus: str) -> Iterator[Path]:
 
 def _alert_files(project: Project) -> list[Path]:
     settings = operations.load(project).alerts
-    both = (alerts.file_path(settings, project.home), project.home / alerts.LEDGER)
+    both = (file_path(settings.file, project.home), project.home / LEDGER)
     return [path for path in both if path.is_file()]
 
 

@@ -18,7 +18,7 @@ from spanbench_pipeline.cli.processes import commands as _commands
 from spanbench_pipeline.config import operations
 from spanbench_pipeline.config.project import Project
 from spanbench_pipeline.core.errors import InputError
-from spanbench_pipeline.monitoring import alerts
+from spanbench_pipeline.monitoring import channels
 from spanbench_pipeline.pipeline import graph as graphs
 from spanbench_pipeline.pipeline.dagster import automation
 from spanbench_pipeline.pipeline.dagster.code_location import check_definitions
@@ -56,7 +56,8 @@ def serve(project: Project, address: Address) -> int:
 def _checked(project: Project, address: Address) -> Address:
     """Refuses what would otherwise be found out at three in the morning."""
     settings = operations.load(project)
-    alerts.file_path(settings.alerts, project.home)
+    for channel in channels.configured(settings.alerts):
+        channels.open_channel(channel, settings.alerts, project.home)
     found = graphs.build(project, automation.dense_engine())
     if settings.nightly.corpora:
         job = automation.nightly_job(project, found, settings)

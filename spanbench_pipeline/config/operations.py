@@ -16,6 +16,7 @@ from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
 from spanbench_pipeline.config import settings
 from spanbench_pipeline.config.project import Project
 from spanbench_pipeline.core import guard
+from spanbench_pipeline.core.plugins import installed
 
 _URL = re.compile(r"https?://[^\s/]+\S*")
 _VARIABLE = re.compile(r"[A-Za-z_]\w*", re.ASCII)
@@ -78,6 +79,8 @@ class Alerts:
     link: str = "http://127.0.0.1:3000"
     email: Email | None = None
     webhook: Webhook | None = None
+    plugins: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
+    """The tables of channels that other packages add, by name."""
 
 
 @dataclass(frozen=True)
@@ -200,7 +203,10 @@ class _Reader(settings.Reader):
         return found
 
     def alerts(self, data: Mapping[str, Any]) -> Alerts:
-        self.known("alerts", data, {"file", "link", "email", "webhook"})
+        valid = {"file", "link", "email", "webhook"}
+        others = data.keys() - valid
+        plugins = {e.name for e in installed("spanbench.channels")} - valid if others else set()
+        self.known("alerts", data, valid | plugins)
         plain = {key: data[key] for key in ("file", "link") if key in data}
         found: Alerts = self.filled("alerts", plain, Alerts)
         self.require("alerts", bool(found.file), "file is empty")
@@ -212,6 +218,7 @@ class _Reader(settings.Reader):
             found.link,
             None if email is None else self.email(email),
             None if webhook is None else self.webhook(webhook),
+            {key: self.value("alerts", data, key, dict) for key in data if key in plugins},
         )
 
     def web(self, data: Mapping[str, Any]) -> Web:

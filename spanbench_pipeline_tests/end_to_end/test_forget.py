@@ -25,6 +25,8 @@ from spanbench_pipeline.config import operations
 from spanbench_pipeline.config.project import Project
 from spanbench_pipeline.core.errors import InputError
 from spanbench_pipeline.monitoring import alerts
+from spanbench_pipeline.monitoring.alert import Alert, fault
+from spanbench_pipeline.monitoring.ledger import LEDGER
 from spanbench_pipeline.pipeline import encoded_texts, removal
 from spanbench_pipeline.pipeline import graph as graphs
 from spanbench_pipeline.pipeline.dagster.instance import open_instance
@@ -117,7 +119,7 @@ def lived(tmp_path_factory: pytest.TempPathFactory) -> Project:
 
 
 def tell(project: Project, corpus: str, asset: str, details: str) -> None:
-    alert = alerts.Alert(corpus, asset, "ERROR", details, alerts.fault(asset), error="failed")
+    alert = Alert(corpus, asset, "ERROR", details, fault(asset), error="failed")
     alerts.report([alert], operations.Alerts(), project.home)
 
 
@@ -179,7 +181,7 @@ def test_no_byte_of_its_texts_is_left_and_the_other_corpus_goes_on(project: Proj
     assert found == [("kept",)]
     lines = (project.home / "alerts.jsonl").read_text().splitlines()
     assert [json.loads(line)["corpus"] for line in lines] == ["kept"]
-    ledger = (project.home / alerts.LEDGER).read_text().splitlines()
+    ledger = (project.home / LEDGER).read_text().splitlines()
     about = [json.loads(line)["about"] for line in ledger]
     assert about == ["warehouse run", "kept/chunks/naive run"]
     # Sensors go on from an id: none comes again. Nothing of the kept corpus is stale.

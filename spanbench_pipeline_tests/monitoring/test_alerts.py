@@ -13,8 +13,12 @@ import pytest
 
 from spanbench_pipeline.config.operations import Alerts, Email, Webhook
 from spanbench_pipeline.core.errors import InputError
-from spanbench_pipeline.monitoring import alerts
-from spanbench_pipeline.monitoring.alerts import Alert, Delivery, fault, mend, report, send
+from spanbench_pipeline.monitoring import alerts, channels, ledger
+from spanbench_pipeline.monitoring.alert import SHOWN_CHARS, Alert, fault
+from spanbench_pipeline.monitoring.alerts import Delivery, mend, report, send
+from spanbench_pipeline.monitoring.channels.email import SUBJECT_CHARS
+from spanbench_pipeline.monitoring.channels.file import file_path
+from spanbench_pipeline.monitoring.ledger import LEDGER, append
 from spanbench_pipeline_tests.support import sinks
 from spanbench_pipeline_tests.support.sinks import MailSink, WebhookSink, running
 
@@ -112,10 +116,10 @@ def test_what_alerts_say_cannot_break_a_header_or_grow_without_end(tmp_path: Pat
     [message] = mail.messages
     assert message["Bcc"] is None
     assert message["Subject"].startswith("[spanbench] small: Boom Bcc: ")
-    assert len(message["Subject"]) <= alerts.SUBJECT_CHARS
+    assert len(message["Subject"]) <= SUBJECT_CHARS
     body = message.get_content().replace("\r\n", "\n")
     assert ".\n.leading dots\nžž" in body
-    assert len(body) < 4 * alerts.SHOWN_CHARS
+    assert len(body) < 4 * SHOWN_CHARS
     # The file keeps all of it.
     assert lines(tmp_path)[0]["details"] == evil.details
 
@@ -239,7 +243,7 @@ def test_an_outage_is_told_again_after_the_channel_worked(tmp_path: Path, hook: 
 def test_a_channel_that_says_nothing_is_given_up(
     tmp_path: Path, hook: WebhookSink, monkeypatch: pytest.MonkeyPatch
 ):
-    monkeypatch.setattr(alerts, "TIMEOUT_SECONDS", 2.0)
+    monkeypatch.setattr(channels, "TIMEOUT_SECONDS", 2.0)
     with sinks.silent_port() as port:
         settings = Alerts(email=email(port), webhook=Webhook(url=f"http://127.0.0.1:{port}/silent"))
         began = time.monotonic()
@@ -291,7 +295,7 @@ def test_one_fault_is_sent_once_until_it_was_mended(
 
 def test_a_ledger_that_a_crash_cut_short_keeps_what_is_whole(tmp_path: Path):
     report([alert()], Alerts(), tmp_path)
-    with (tmp_path / alerts.LEDGER).open("a") as stream:
+    with (tmp_path / LEDGER).open("a") as stream:
         stream.write('{"fault": "f2", "ab')
     report([alert(), alert(fault="f3")], Alerts(), tmp_path)
     assert [line["fault"] for line in lines(tmp_path)] == ["f1", "f3"]
@@ -306,7 +310,7 @@ def test_a_full_disk_does_not_repeat_an_alert(
 
     settings = Alerts(webhook=Webhook(url=hook.url))
     with monkeypatch.context() as patched:
-        patched.setattr(alerts, "append", full)
+        patched.setattr(ledger, "append", full)
         deliveries = report([alert(fault="full")], settings, tmp_path)
         assert deliveries[0] == Delivery("file", "No space left on device")
         assert report([alert(fault="full")], settings, tmp_path) == []
@@ -320,7 +324,7 @@ def test_a_full_disk_does_not_repeat_an_alert(
 
 def _append_many(path: Path, writer: int) -> None:
     for n in range(200):
-        alerts.append(path, {"writer": writer, "n": n, "text": "x" * 300})
+        append(path, {"writer": writer, "n": n, "text": "x" * 300})
 
 
 def test_lines_of_writers_at_once_never_mix(tmp_path: Path):
@@ -340,8 +344,8 @@ def test_lines_of_writers_at_once_never_mix(tmp_path: Path):
 @pytest.mark.parametrize("name", ["../alerts.jsonl", "/tmp/alerts.jsonl", "."])
 def test_the_file_lies_in_the_home(tmp_path: Path, name: str):
     with pytest.raises(InputError, match="must name a file in the home"):
-        alerts.file_path(Alerts(file=name), tmp_path / "home")
-    assert alerts.file_path(Alerts(file="logs/a.jsonl"), tmp_path).parent == tmp_path / "logs"
+        file_path(name, tmp_path / "home")
+    assert file_path("logs/a.jsonl", tmp_path).parent == tmp_path / "logs"
 
 
 def test_a_fault_is_its_parts_and_nothing_else():
@@ -413,11 +417,11 @@ def test_what_the_deadline_cuts_off_is_missing_and_does_not_arrive_later(
 
 
 @pytest.mark.parametrize(
-    "name", ["operations.toml", "spanbench.duckdb", "dagster/dagster.yaml", alerts.LEDGER]
+    "name", ["operations.toml", "spanbench.duckdb", "dagster/dagster.yaml", LEDGER]
 )
 def test_the_file_is_no_other_file_of_the_home(tmp_path: Path, name: str):
     with pytest.raises(InputError, match=r"must end in \.jsonl"):
-        alerts.file_path(Alerts(file=name), tmp_path)
+        file_path(name, tmp_path)
 
 
 def test_what_stands_for_a_variable_is_never_told(

@@ -17,8 +17,7 @@ from typing import Any, Final
 
 import dagster as dg
 
-from spanbench_pipeline.monitoring import alerts
-from spanbench_pipeline.monitoring.alerts import Alert
+from spanbench_pipeline.monitoring.alert import Alert, about, fault
 from spanbench_pipeline.pipeline.dagster import broken_experiments, failed_attempts
 from spanbench_pipeline.pipeline.dagster.run_lock import CORPORA_TAG
 from spanbench_pipeline.pipeline.graph import Graph
@@ -206,14 +205,14 @@ class Reading:
 
     def _check(self, run: dg.DagsterRun, evaluation: dg.AssetCheckEvaluation) -> Alert:
         key = tuple(evaluation.asset_key.path)
-        what = alerts.about(name(key), evaluation.check_name)
+        what = about(name(key), evaluation.check_name)
         return Alert(
             corpus=_corpus(key),
             asset=name(key),
             check=evaluation.check_name,
             severity=evaluation.severity.value,
             details=self._details(evaluation),
-            fault=alerts.fault("check", what, *self._made_of(run, evaluation)),
+            fault=fault("check", what, *self._made_of(run, evaluation)),
             run_id=run.run_id,
             link=self._run_link(run),
         )
@@ -251,7 +250,7 @@ class Reading:
             error=kind if stage or not step else f"{kind} in {step}",
             severity="ERROR",
             details=message,
-            fault=alerts.fault("error", asset or step or run.job_name, kind, same),
+            fault=fault("error", asset or step or run.job_name, kind, same),
             run_id=run.run_id,
             link=self._run_link(run),
         )
@@ -267,14 +266,14 @@ def unusable(corpus: str, problem: str) -> Alert:
         asset=_shown_as(corpus),
         severity="ERROR",
         details=problem,
-        fault=alerts.fault("experiment", corpus, problem),
+        fault=fault("experiment", corpus, problem),
         error="nothing of this corpus runs",
     )
 
 
 def usable(corpus: str) -> str:
     """What is well again where the experiment of a corpus can be used: see ``alerts.mend``."""
-    return alerts.about(_shown_as(corpus))
+    return about(_shown_as(corpus))
 
 
 def _shown_as(corpus: str) -> str:
@@ -294,7 +293,7 @@ def evaluations(instance: dg.DagsterInstance, run_id: str) -> Iterator[dg.AssetC
 def passed(instance: dg.DagsterInstance, run_id: str) -> set[str]:
     """What a run showed to be well again: the checks that passed."""
     return {
-        alerts.about(name(tuple(e.asset_key.path)), e.check_name)
+        about(name(tuple(e.asset_key.path)), e.check_name)
         for e in evaluations(instance, run_id)
         if e.passed
     }
@@ -308,7 +307,7 @@ def made(instance: dg.DagsterInstance, ended: Finished) -> set[str]:
     found = {name(tuple(event.asset_key.path)) for event in events if event.asset_key}
     if ended.succeeded:
         found.add(_whole(ended.run))
-    return {alerts.about(asset) for asset in found}
+    return {about(asset) for asset in found}
 
 
 def _as_text(metadata: Mapping[str, dg.MetadataValue[Any]]) -> Iterable[str]:
