@@ -101,7 +101,9 @@ EXAMPLES = """\
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Add the arguments of ``spanbench accept``."""
     parser.add_argument("corpus", nargs="?", default="sample", help="default: sample")
-    parser.add_argument("--show", action="store_true", help="only say what is accepted")
+    parser.add_argument(
+        "--show", action="store_true", help="print what is accepted, and change nothing"
+    )
 
 
 def execute(project: Project, parsed: argparse.Namespace) -> int:

@@ -97,17 +97,30 @@ EXAMPLES = """\
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Add the arguments of ``spanbench adapt``."""
     parser.add_argument(
-        "--docs", type=path_argument, required=True, metavar="DIR", help=".txt, .md, .pdf"
+        "--docs",
+        type=path_argument,
+        required=True,
+        metavar="DIR",
+        help="folder of documents: .txt, .md, .pdf",
     )
     parser.add_argument(
-        "--queries", type=path_argument, required=True, metavar="FILE", help="JSON lines"
+        "--queries",
+        type=path_argument,
+        required=True,
+        metavar="FILE",
+        help="queries with their gold passages, one JSON object per line",
     )
     parser.add_argument(
-        "--metadata", type=path_argument, metavar="FILE", help="JSON: doc_id -> fields"
+        "--metadata",
+        type=path_argument,
+        metavar="FILE",
+        help="JSON object: document id -> metadata fields",
     )
-    parser.add_argument("--name", required=True, help="lower-case words joined by one _")
-    parser.add_argument("--max-documents", type=int, metavar="N", help="default: 250")
-    parser.add_argument("--max-bytes", type=int, metavar="N", help="default: 2 GB")
+    parser.add_argument(
+        "--name", required=True, help="name of the corpus: lower-case words joined by _"
+    )
+    parser.add_argument("--max-documents", type=int, metavar="N", help="limit (default: 250)")
+    parser.add_argument("--max-bytes", type=int, metavar="N", help="limit (default: 2 GB)")
 
 
 def execute(project: Project, parsed: argparse.Namespace) -> int:

@@ -69,19 +69,22 @@ def require_free(host: str, port: int) -> None:
 
 def add_address(parser: argparse.ArgumentParser) -> None:
     """Add the arguments that say where to listen and what to let through."""
-    parser.add_argument("--host", default="127.0.0.1", help="where to listen; default: 127.0.0.1")
-    parser.add_argument("--port", type=int, default=3000, help="default: 3000")
+    parser.add_argument(
+        "--host", default="127.0.0.1", help="address to listen on (default: 127.0.0.1)"
+    )
+    parser.add_argument("--port", type=int, default=3000, help="port to listen on (default: 3000)")
     parser.add_argument(
         "--allow-host",
         action="append",
         metavar="NAME",
-        help="answer to this name as well, as browsers write it: NAME or NAME:PORT; for a proxy "
+        help="accept this host name as well, as in the browser's address: NAME or NAME:PORT; for "
+        "a proxy "
         "in front, and for other machines (may be given several times)",
     )
     parser.add_argument(
         "--allow-reports",
         action="store_true",
-        help="let other tools report to Dagster that an asset was made or checked",
+        help="allow other tools to report to Dagster that an asset was made or checked",
     )
 
 

@@ -84,8 +84,16 @@ EXAMPLES = """\
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Add the arguments of ``spanbench calibrate``."""
-    parser.add_argument("--cases", type=int, default=3000, metavar="N", help="default: 3000")
-    parser.add_argument("--seed", type=int, default=0, metavar="N", help="default: 0")
+    parser.add_argument(
+        "--cases",
+        type=int,
+        default=3000,
+        metavar="N",
+        help="number of random cases (default: 3000)",
+    )
+    parser.add_argument(
+        "--seed", type=int, default=0, metavar="N", help="seed of the random cases (default: 0)"
+    )
     parser.add_argument("--format", choices=("text", "json"), default="text")
 
 

@@ -25,26 +25,25 @@ DONE, CHECK_FAILED, WRONG_INPUT, UNEXPECTED, INTERRUPTED = 0, 1, 2, 3, 130
 """The exit codes."""
 
 SUMMARIES = {
-    "run": "materialize what is missing or changed, and print the results",
-    "status": "say what is stale, and why",
-    "sql": "query the warehouse and print the answer",
-    "report": "say where a corpus's reports are, or make them anew for another baseline",
-    "fetch": "bring a corpus's archive or the models' weights here, verified",
+    "run": "compute whatever is missing or out of date, and print the results",
+    "status": "show what is out of date, and why",
+    "sql": "query the stored tables with SQL",
+    "report": "print the paths of a corpus's reports, or write them for another baseline",
+    "fetch": "download or import a corpus or the models' weights, and verify them",
     "adapt": "register your own documents and queries as an experiment (docs/your-own-corpus.md)",
-    "accept": "make the stored run the one that later runs are compared with",
-    "gate": "judge the stored run by the accepted one: exits with 0 pass, 1 regression, "
-    "2 incomparable",
-    "export": "write a corpus's stored results in the formats of other tools (docs/scoring.md)",
-    "score": "measure anybody's rankings as our own are (docs/scoring.md)",
-    "calibrate": "hold the measures to hand-made cases, brute force, formulas and another "
-    "library; exits with 1 where they disagree (docs/calibration.md)",
-    "tune": "choose fusion constants and routing on a part of the queries, and report them on "
-    "the rest",
-    "forget": "remove a corpus from the home, with all that was made of its texts "
-    "(docs/your-own-corpus.md)",
-    "ui": "open Dagster's web UI on this project",
-    "serve": "keep web UI, nightly schedule, freshness and alerts running (docs/operating.md)",
-    "alerts": "try the channels that operations.toml configures",
+    "accept": "make the stored results the reference for later runs",
+    "gate": "compare the stored results with the accepted ones; exit code 0 pass, 1 regression, "
+    "2 not comparable",
+    "export": "write a corpus's stored results in other tools' formats (docs/scoring.md)",
+    "score": "measure rankings from another system (docs/scoring.md)",
+    "calibrate": "compare the metrics with hand-worked cases, brute force, formulas and another "
+    "library; exit code 1 if they disagree (docs/calibration.md)",
+    "tune": "choose fusion constants and routing on one part of the queries, and measure them "
+    "on the rest (docs/levers.md)",
+    "forget": "remove a corpus and everything derived from its texts (docs/your-own-corpus.md)",
+    "ui": "start the web UI (docs/web-ui.md)",
+    "serve": "run the web UI with nightly runs and alerts (docs/operating.md)",
+    "alerts": "send a test alert through the channels in operations.toml",
 }
 """Each command of ours, in the order of the help; its module has its name."""
 
@@ -82,7 +81,7 @@ def add_home(parser: argparse.ArgumentParser, default: object) -> None:
         "--home",
         metavar="DIR",
         default=default,
-        help="where warehouse, cache and Dagster's state go (default: SPANBENCH_HOME, else the "
+        help="folder for results, cache and Dagster's state (default: SPANBENCH_HOME, else the "
         "checkout's warehouse/)",
     )
 

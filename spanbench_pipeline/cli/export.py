@@ -218,13 +218,13 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Add the arguments of ``spanbench export``."""
     parser.add_argument("corpus", nargs="?", default="sample", help="default: sample")
     parser.add_argument(
-        "--to", type=path_argument, required=True, metavar="DIR", help="new or empty"
+        "--to", type=path_argument, required=True, metavar="DIR", help="new or empty folder"
     )
     parser.add_argument(
         "--format",
         nargs="+",
         choices=("trec", "beir", "legalbenchrag", "parquet", "jsonl", "directory"),
-        help="default: all but directory, which is the eval set as adapt takes it",
+        help="default: all except directory, which is the evaluation set as adapt reads it",
     )
 
 

@@ -98,11 +98,17 @@ EXAMPLES = """\
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Add the arguments of ``spanbench fetch``."""
     parser.add_argument("what", choices=("cuad", "legalbenchrag", "models"))
-    parser.add_argument("--archive", type=path_argument, metavar="PATH", help="a local bundle")
+    parser.add_argument(
+        "--archive",
+        type=path_argument,
+        metavar="PATH",
+        help="local zip or folder to import instead of a download",
+    )
     parser.add_argument(
         "--sha256",
         metavar="HEX",
-        help="what must hash to this: cuad, the archive's member; legalbenchrag, the zip",
+        help="expected SHA-256: for cuad, of the JSON file in the archive; for legalbenchrag, of "
+        "the zip",
     )
 
 

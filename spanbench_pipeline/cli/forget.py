@@ -340,8 +340,10 @@ EXAMPLES = """\
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Add the arguments of ``spanbench forget``."""
     parser.add_argument("corpus", metavar="CORPUS")
-    parser.add_argument("--dry-run", action="store_true", help="only say what there is")
-    parser.add_argument("--yes", action="store_true", help="remove it without a question")
+    parser.add_argument(
+        "--dry-run", action="store_true", help="list what would be removed, and change nothing"
+    )
+    parser.add_argument("--yes", action="store_true", help="do not ask for confirmation")
 
 
 def execute(project: Project, parsed: argparse.Namespace) -> int:

@@ -31,15 +31,15 @@ _PATHS = {"home", "output"}
 """Arguments that are paths, given as texts."""
 
 ABOUT = """\
-Measures retrieval over contracts by the characters it brings back: every chunk is a span of its
-document, every gold answer is a span marked by people, so "did we retrieve it?" is arithmetic.
+Measures whether a retriever over contracts finds the right passages. Chunks and reference answers
+(marked by people) are both character ranges of a document, so this is computed; no model judges it.
 """
 EXAMPLES = """\
 first steps:
-  spanbench run                    the bundled sample corpus, through all its configurations
-  spanbench report                 where its reports are
+  spanbench run                    all configurations on the bundled sample corpus
+  spanbench report                 the paths of its reports
   spanbench sql "SELECT * FROM config_metrics WHERE metric = 'complete_grounding'"
-  spanbench ui                     the same in the browser: lineage, checks, history
+  spanbench ui                     the web UI: lineage, checks, history
 
 real contracts:
   spanbench fetch cuad             download CUAD (18 MB), verified
@@ -50,17 +50,17 @@ your own documents:
   spanbench adapt --docs DIR --queries FILE.jsonl --name my_contracts
   spanbench run my_contracts
 
-held against an accepted run:
-  spanbench accept my_contracts    the stored run is the one to stand by
+comparison with an accepted run:
+  spanbench accept my_contracts    make the stored results the reference
   spanbench gate my_contracts      after a change and a run: pass, or what regressed
 
 with other tools:
-  spanbench score --rankings FILE --corpus NAME    anybody's rankings, measured as our own
+  spanbench score --rankings FILE --corpus NAME    rankings from another system
   spanbench export my_contracts --to DIR           TREC, BEIR, LegalBench-RAG, Parquet, JSON lines
-  spanbench calibrate              what the measures were held to, and how far they are off
+  spanbench calibrate              check the metrics against independent computations
 
-exit codes: 0 done, 1 a check failed, 2 wrong input or configuration, 3 should not happen
-(130 interrupted)
+exit codes: 0 done, 1 a check or the gate failed, 2 wrong input or configuration, 3 internal error,
+130 interrupted
 """
 
 

@@ -85,7 +85,9 @@ EXAMPLES = """\
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Add the arguments of ``spanbench report``."""
     parser.add_argument("corpus", nargs="?", default="sample", help="default: sample")
-    parser.add_argument("--baseline", metavar="CONFIG", help="start from this configuration")
+    parser.add_argument(
+        "--baseline", metavar="CONFIG", help="configuration with which the client report compares"
+    )
 
 
 def execute(project: Project, parsed: argparse.Namespace) -> int:

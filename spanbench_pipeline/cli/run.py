@@ -121,7 +121,7 @@ def _did(result: Result, corpora_run: Sequence[str], n_stages: int) -> str:
         return f"nothing to do: all {n_stages} assets of {listed} are up to date"
     head = f"materialized {len(result.materialized)} of {n_stages} assets of {listed}"
     encoded = sum(facts.get("texts encoded now", 0) for facts in result.facts.values())
-    return f"{head}; {encoded:,} texts encoded, all others came from the cache\n{_times(result)}"
+    return f"{head}; {encoded:,} texts encoded that were not in the cache\n{_times(result)}"
 
 
 def _times(result: Result) -> str:
@@ -151,14 +151,16 @@ EXAMPLES = """\
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Add the arguments of ``spanbench run``."""
     parser.add_argument("corpus", nargs="*", metavar="CORPUS", help="default: sample")
-    parser.add_argument("-v", "--verbose", action="store_true", help="a line for every asset")
     parser.add_argument(
-        "--dry-run", action="store_true", help="print the waves that would run; change nothing"
+        "-v", "--verbose", action="store_true", help="print a line for every table computed"
+    )
+    parser.add_argument(
+        "--dry-run", action="store_true", help="show what would be recomputed, without doing it"
     )
     parser.add_argument(
         "--dense-engine",
         choices=("exact", "qdrant"),
-        help="instead of what the experiment says; qdrant runs in memory unless QDRANT_URL names "
+        help="overrides the experiment's; qdrant runs in memory unless QDRANT_URL names "
         "a server (http://...) or a folder; the rankings are the same",
     )
 

@@ -333,15 +333,26 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         type=path_argument,
         required=True,
         metavar="FILE",
-        help="or /dev/stdin, a pipe",
+        help="the rankings; a pipe or /dev/stdin works too",
     )
-    parser.add_argument("--corpus", required=True, metavar="NAME", help="whose gold counts")
     parser.add_argument(
-        "--chunks", type=path_argument, metavar="FILE", help="every chunk: JSON lines or Parquet"
+        "--corpus", required=True, metavar="NAME", help="corpus whose gold passages are used"
     )
-    parser.add_argument("--chunker", metavar="NAME", help="or a chunker of the corpus")
-    parser.add_argument("--name", metavar="CONFIG", help="default: the file's name")
-    parser.add_argument("--subset", nargs="+", metavar="PART", help="of a pooled corpus, these")
+    parser.add_argument(
+        "--chunks",
+        type=path_argument,
+        metavar="FILE",
+        help="all chunks that could be ranked: JSON lines or Parquet",
+    )
+    parser.add_argument(
+        "--chunker", metavar="NAME", help="or: the chunker of the corpus that made the chunks"
+    )
+    parser.add_argument(
+        "--name", metavar="CONFIG", help="name of the results (default: the file's name)"
+    )
+    parser.add_argument(
+        "--subset", nargs="+", metavar="PART", help="score only these parts of a pooled corpus"
+    )
     parser.add_argument(
         "--depth",
         type=int,
@@ -352,12 +363,12 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--order",
         choices=("given", "score"),
-        help="what orders a list whose scores rise; without it such a list is refused",
+        help="how to resolve a list whose scores increase down the list (default: reject it)",
     )
     parser.add_argument(
         "--rankings-format",
         choices=("jsonl", "trec", "legalbenchrag", "parquet"),
-        help="default: told by the content",
+        help="default: recognised by content",
     )
     parser.add_argument("--format", choices=("text", "json"), default="text")
 

@@ -151,23 +151,25 @@ EXAMPLES = """\
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Add the arguments of ``spanbench sql``."""
-    parser.add_argument("query", nargs="?", help="one SELECT; the views are named as the tables")
+    parser.add_argument(
+        "query", nargs="?", help="one SELECT; docs/architecture.md lists the tables"
+    )
     parser.add_argument("--file", type=path_argument, help="read the query from a file")
     parser.add_argument(
         "--format",
         choices=("table", "csv", "json", "parquet"),
-        help="default: the ending of --output where it is .csv, .json or .parquet, else table",
+        help="default: from the ending of --output (.csv, .json, .parquet), else table",
     )
-    parser.add_argument("--output", metavar="FILE", help="write there, not to stdout")
+    parser.add_argument("--output", metavar="FILE", help="write to this file instead of stdout")
     parser.add_argument(
         "--safe-csv",
         action="store_true",
-        help="with --format csv: no text begins as a spreadsheet's formula does",
+        help="with --format csv: protect texts that a spreadsheet would run as formulas",
     )
     parser.add_argument(
         "--allow-files",
         action="store_true",
-        help="let the query read any file of this machine (read_csv and its like), not the "
+        help="allow the query to read any local file (read_csv and similar), but not the "
         "network; without it, the views alone",
     )
 

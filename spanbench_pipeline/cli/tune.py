@@ -187,17 +187,22 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Add the arguments of ``spanbench tune``."""
     parser.add_argument("corpus", nargs="?", default="sample", help="default: sample")
     parser.add_argument(
-        "--config", action="append", metavar="NAME", help="default: each that can be tuned"
+        "--config",
+        action="append",
+        metavar="NAME",
+        help="configuration to tune (default: each that can be tuned)",
     )
-    parser.add_argument("--metric", metavar="NAME@K", help="default: complete_grounding@5")
+    parser.add_argument(
+        "--metric", metavar="NAME@K", help="metric to maximise (default: complete_grounding@5)"
+    )
     parser.add_argument(
         "--share",
         type=float,
         default=0.5,
         metavar="PART",
-        help="of the queries that are tuned on, by document (default: 0.5)",
+        help="share of the documents whose queries are used for tuning (default: 0.5)",
     )
-    parser.add_argument("--seed", type=int, default=42, help="of the split (default: 42)")
+    parser.add_argument("--seed", type=int, default=42, help="seed of the split (default: 42)")
     parser.add_argument("--format", choices=("table", "json"), default="table")
 
 
