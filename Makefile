@@ -1,14 +1,18 @@
-# Two commands do everything on a fresh machine: make run, make test.
+# Two commands do everything on a fresh machine: make run, make test (make integration tests the rest).
 PYTHON ?= python3
 BIN := .venv/bin
 
-.PHONY: run test check mutate
+.PHONY: run test integration check mutate
 run: .venv/installed
 	$(BIN)/spanbench run
 
 # A worker a core; neighbours stay together, since they share what is slow to make.
 test: .venv/installed-dev
-	$(BIN)/pytest --numprocesses auto --dist worksteal
+	$(BIN)/pytest --numprocesses auto --dist worksteal -m 'not integration'
+
+# What needs a server, a browser (the web UI's tests: chromium) or minutes.
+integration: .venv/installed-dev
+	$(BIN)/pytest --numprocesses auto --dist loadfile -m integration
 
 # Formatter, linter, types, import rules.
 check: .venv/installed-dev

@@ -64,6 +64,7 @@ def test_two_runs_of_one_corpus_do_its_work_once(home: Project, finished: Projec
     assert stored(home) == stored(finished)
 
 
+@pytest.mark.integration
 def test_two_corpora_go_side_by_side(home: Project, finished: Project, tmp_path: Path):
     small = (home.registered / "small.toml").read_text()
     model = tiny_models.encoder(tmp_path / "model")
@@ -127,6 +128,7 @@ def test_what_was_stale_before_the_turn_came_may_be_done_by_then(ran: Project):
         assert runner.run().materialized == []
 
 
+@pytest.mark.integration
 def test_the_multiprocess_executor_gives_the_same_bytes(
     small: Project, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ):

@@ -17,6 +17,8 @@ from spanbench_pipeline.pipeline.dagster.runner import Result, Runner
 from spanbench_pipeline.pipeline.staleness import name
 from spanbench_pipeline_tests.end_to_end.conftest import CHECKOUT, copy_experiment, edit
 
+pytestmark = pytest.mark.integration
+
 MEMBER = "6170e713db6211f556c6ae3d921912ef8948d479ec6507f408f9ba73a2788f2b"
 
 # The published table: precision@5, recall@10, mrr, span_coverage@5, span_recall@5,

@@ -16,6 +16,7 @@ from typing import Any
 
 import dagster as dg
 import pyarrow.parquet as pq
+import pytest
 
 from spanbench_pipeline.config.project import Project
 from spanbench_pipeline.pipeline import graph as graphs
@@ -88,6 +89,7 @@ def leftovers(project: Project) -> list[str]:
     return [p.name for p in project.home.rglob(".*.tmp*") if "dagster" not in p.parts]
 
 
+@pytest.mark.integration
 def test_killed_at_every_point_of_the_way(finished: Project, tmp_path: Path):
     clean = stored(finished)
     shutil.copytree(finished.root, tmp_path / "p", ignore=shutil.ignore_patterns("warehouse"))
@@ -109,6 +111,7 @@ def test_killed_at_every_point_of_the_way(finished: Project, tmp_path: Path):
     assert names(run(project)) == set()
 
 
+@pytest.mark.integration
 def test_killed_at_random_after_an_edit(ran: Project, tmp_path: Path):
     before = stored(ran)
     edit(ran, "small", "max_chars = 300", "max_chars = 150")

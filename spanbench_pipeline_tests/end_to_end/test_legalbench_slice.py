@@ -24,6 +24,8 @@ from spanbench_pipeline_tests.metrics import character_oracle as oracle
 from spanbench_pipeline_tests.metrics.cases import Place
 from spanbench_pipeline_tests.metrics.places import Placed
 
+pytestmark = pytest.mark.integration
+
 N_DOCUMENTS = 4
 KS = (1, 8)
 CONFIGURATIONS = {

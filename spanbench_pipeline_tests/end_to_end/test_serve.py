@@ -206,6 +206,7 @@ def served(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Served]:
                 process.wait(60)
 
 
+@pytest.mark.integration
 def test_a_planted_check_and_a_failing_run_arrive_once_on_every_channel(served: Served):
     check = "small/chunks/planted: check chunk_ids_unique failed (ERROR)"
     served.until("the alert", lambda: served.arrived() == 3 * [[check]])
@@ -237,6 +238,7 @@ def test_a_planted_check_and_a_failing_run_arrive_once_on_every_channel(served: 
     assert "planted: the chunker broke" in served.hook.posts[1]["text"]
 
 
+@pytest.mark.integration
 def test_the_sensor_runs_wave_after_wave_and_then_nothing(served: Served):
     served.plant.write_text("")
     path = served.project.registered / "small.toml"
@@ -257,6 +259,7 @@ def test_the_sensor_runs_wave_after_wave_and_then_nothing(served: Served):
     assert [len(titles) for titles in served.arrived()] == [2, 2, 2]
 
 
+@pytest.mark.integration
 def test_the_web_server_answers_to_its_own_hosts_and_pages_alone(served: Served):
     own = f"127.0.0.1:{served.port}"
     query = json.dumps({"query": "{ version }"}).encode()
@@ -283,6 +286,7 @@ def test_the_web_server_answers_to_its_own_hosts_and_pages_alone(served: Served)
     assert status("/report_asset_materialization/small/documents", b"{}") == 403
 
 
+@pytest.mark.integration
 def test_a_second_serve_on_the_home_is_refused(served: Served):
     other = served.command("serve", "--port", str(sinks.free_port()))
     assert other.returncode == 2
@@ -293,6 +297,7 @@ def test_a_second_serve_on_the_home_is_refused(served: Served):
     assert "cannot be served" in same.stderr
 
 
+@pytest.mark.integration
 def test_a_termination_ends_everything_that_was_started(served: Served):
     home = str(served.project.home)
     assert len(_processes_of(home)) > 2
@@ -313,6 +318,7 @@ def _processes_of(home: str) -> list[str]:
     return found
 
 
+@pytest.mark.integration
 def test_where_one_process_ends_the_other_is_stopped(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ):
@@ -342,6 +348,7 @@ def _wait_for_the_lock(project: Project) -> None:
             time.sleep(0.1)
 
 
+@pytest.mark.integration
 def test_what_outlives_a_killed_serve_keeps_a_second_one_out(tmp_path: Path):
     port, other = sinks.free_port(), sinks.free_port()
     waits = ["timeit", "-n1", "-r1", "-s", "import time", "time.sleep(120)"]

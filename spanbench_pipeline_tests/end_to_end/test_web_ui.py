@@ -19,6 +19,8 @@ from spanbench_pipeline_tests.end_to_end import web
 from spanbench_pipeline_tests.end_to_end.conftest import CHECKOUT
 from spanbench_pipeline_tests.end_to_end.web import Ui
 
+pytestmark = pytest.mark.integration
+
 CORPUS = "web"
 EXPERIMENT = f"""
 corpus = "{CORPUS}"

@@ -56,7 +56,7 @@ def zipped(*names: str, first: bytes = b"") -> bytes:
         (b"\xd0\xcf\x11\xe0\xa1\xb1\x1a\xe1" + bytes(500), "OLE"),
         (b"\x7fELF\x02\x01\x01" + bytes(9), "ELF"),
         (b"MZ\x90\0\x03\0\0\0", "program"),
-        (gzip.compress(LATIN.encode()), "gzip"),
+        (gzip.compress(LATIN.encode(), mtime=0), "gzip"),
         (bz2.compress(LATIN.encode()), "bzip2"),
         (lzma.compress(LATIN.encode()), "xz"),
         (b"7z\xbc\xaf\x27\x1c\0\4", "7-Zip"),
