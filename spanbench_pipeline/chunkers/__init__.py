@@ -32,10 +32,11 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
-from spanbench_pipeline.config.experiment import ChunkerSettings, nearest
+from spanbench_pipeline.config.experiment import ChunkerSettings
 from spanbench_pipeline.core import tables
 from spanbench_pipeline.core.errors import InputError
 from spanbench_pipeline.core.plugins import Registry
+from spanbench_pipeline.core.suggestions import nearest
 
 Ints = npt.NDArray[np.int64]
 

@@ -25,8 +25,8 @@ from spanbench_pipeline.cli.serve import only_one
 from spanbench_pipeline.config import operations
 from spanbench_pipeline.config import settings as toml
 from spanbench_pipeline.config.project import Project
-from spanbench_pipeline.config.settings import nearest
 from spanbench_pipeline.core.errors import InputError
+from spanbench_pipeline.core.suggestions import nearest
 from spanbench_pipeline.monitoring.channels.file import file_path
 from spanbench_pipeline.monitoring.ledger import LEDGER
 from spanbench_pipeline.pipeline import encoded_texts, removal

@@ -9,9 +9,10 @@ from collections.abc import Mapping, Sequence
 from spanbench_pipeline.cli import baseline, terminal
 from spanbench_pipeline.cli import results_table as results
 from spanbench_pipeline.cli.commands import DONE
-from spanbench_pipeline.config.experiment import Experiment, nearest
+from spanbench_pipeline.config.experiment import Experiment
 from spanbench_pipeline.config.project import Project
 from spanbench_pipeline.core.errors import InputError
+from spanbench_pipeline.core.suggestions import nearest
 from spanbench_pipeline.corpora.source import open_source
 from spanbench_pipeline.pipeline import graph as graphs
 from spanbench_pipeline.pipeline.dagster.instance import open_instance

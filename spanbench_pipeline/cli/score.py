@@ -22,12 +22,13 @@ from spanbench_pipeline.cli.baseline import require_fresh
 from spanbench_pipeline.cli.commands import path_argument
 from spanbench_pipeline.cli.results_table import near
 from spanbench_pipeline.cli.run import find
-from spanbench_pipeline.config.experiment import Experiment, nearest
+from spanbench_pipeline.config.experiment import Experiment
 from spanbench_pipeline.config.project import Project
 from spanbench_pipeline.core import keys as names
 from spanbench_pipeline.core.codepoints import without_halves
 from spanbench_pipeline.core.errors import InputError
 from spanbench_pipeline.core.evalset import EvalSet
+from spanbench_pipeline.core.suggestions import nearest
 from spanbench_pipeline.corpora import source
 from spanbench_pipeline.formats import chunk_file, rankings_file
 from spanbench_pipeline.formats.given_file import given as given_file

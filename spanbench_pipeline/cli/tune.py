@@ -15,9 +15,10 @@ from spanbench_pipeline.cli.baseline import require_fresh
 from spanbench_pipeline.cli.commands import DONE
 from spanbench_pipeline.cli.run import find
 from spanbench_pipeline.config import operations
-from spanbench_pipeline.config.experiment import MAX_DEPTH, Configuration, Experiment, nearest, slug
+from spanbench_pipeline.config.experiment import MAX_DEPTH, Configuration, Experiment, slug
 from spanbench_pipeline.config.project import Project
 from spanbench_pipeline.core.errors import InputError
+from spanbench_pipeline.core.suggestions import nearest
 from spanbench_pipeline.metrics.depths import unreached
 from spanbench_pipeline.pipeline import graph as graphs
 from spanbench_pipeline.storage import disk

@@ -6,24 +6,36 @@ never looked up.
 
 from __future__ import annotations
 
-import re
-from collections.abc import Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field, fields, replace
 from pathlib import Path
-from typing import Any
+from typing import Annotated, Any
+
+from annotated_types import Interval
 
 from spanbench_pipeline.config import settings as toml
-from spanbench_pipeline.config.settings import nearest as nearest
+from spanbench_pipeline.config.settings import Rule, matching, one_of, unknown
 from spanbench_pipeline.core import keys
 from spanbench_pipeline.core import tokenizer as words
 from spanbench_pipeline.core.errors import InputError
 from spanbench_pipeline.core.keys import SLUG as SLUG
 from spanbench_pipeline.core.keys import slug as slug
+from spanbench_pipeline.core.suggestions import nearest
 
 MAX_DEPTH = 10_000
 MAX_RRF_K = 1_000_000
-_LIMITS = {"rrf_k": MAX_RRF_K, "alpha": 1, "routing": MAX_DEPTH, "routing_alpha": 1}
-OWNER = re.compile(r"team:\S+|[A-Za-z0-9._%+-]+@[A-Za-z0-9.-]+\.[A-Za-z]{2,7}")
+DENSE_ENGINES = ("exact", "qdrant")
+_Share = Annotated[float, Interval(ge=0, le=1)]
+_Positive = Annotated[int, Interval(ge=1)]
+_Owner = Annotated[
+    str,
+    matching(
+        r"team:\S+|[A-Za-z0-9._%+-]+@[A-Za-z0-9.-]+\.[A-Za-z]{2,7}",
+        "is neither team:name nor an e-mail address",
+    ),
+]
+_Stemming = Annotated[str, Rule(lambda name: one_of(words.languages()).problem(name))]
+_Slug = Annotated[str, matching(SLUG.pattern, f"must match {SLUG.pattern}")]
 OWNERS = ("team:retrieval",)
 """Who answers for a corpus's assets where its experiment does not say."""
 DENSE = "dense"
@@ -69,8 +81,13 @@ class Encoder:
     package: str | None = None
     model: str | None = None
     sha256: str | None = None
-    max_length: int = 256
+    max_length: _Positive = 256
     normalize: bool = True
+
+    def conflict(self) -> str:
+        """Return what is wrong where not exactly one place of weights is given."""
+        one = (self.package is None) != (self.model is None)
+        return "" if one else "give exactly one of package and model"
 
 
 @dataclass(frozen=True)
@@ -80,7 +97,7 @@ class Reranker:
     name: str
     model: str
     sha256: str | None = None
-    max_length: int = 512
+    max_length: _Positive = 512
 
 
 @dataclass(frozen=True)
@@ -105,19 +122,19 @@ class Configuration:
 
     name: str
     chunker: str
-    retriever: str = "dense"
+    retriever: Annotated[str, one_of(RETRIEVERS)] = "dense"
     reranker: str | None = None
     doc_scope: bool = True
     metadata_filters: bool = False
     encoder: str | None = None
-    rrf_k: int = 60
-    fusion: str = "rrf"
-    alpha: float = 0.2
-    routing: int = 0
-    routing_alpha: float = 0.3
-    bm25: str = "okapi"
-    tokenizer: str = "ascii"
-    stemming: str | None = None
+    rrf_k: Annotated[int, Interval(ge=0, le=MAX_RRF_K)] = 60
+    fusion: Annotated[str, one_of(FUSIONS)] = "rrf"
+    alpha: _Share = 0.2
+    routing: Annotated[int, Interval(ge=0, le=MAX_DEPTH)] = 0
+    routing_alpha: _Share = 0.3
+    bm25: Annotated[str, one_of(BM25_RULES)] = "okapi"
+    tokenizer: Annotated[str, one_of(words.TOKENIZERS)] = "ascii"
+    stemming: _Stemming | None = None
 
     def __repr__(self) -> str:
         """Every setting, but of ``BM25_SETTINGS`` only what is not at its default.
@@ -180,7 +197,7 @@ class Configuration:
 class Experiment:
     """A corpus with everything that is to be compared on it."""
 
-    corpus: str
+    corpus: _Slug
     path: Path
     description: str
     source: Mapping[str, Any]
@@ -189,9 +206,9 @@ class Experiment:
     encoders: Mapping[str, Encoder] = field(default_factory=dict)
     rerankers: Mapping[str, Reranker] = field(default_factory=dict)
     baseline: str = ""
-    depth: int = 30
-    dense_engine: str = "exact"
-    owners: tuple[str, ...] = OWNERS
+    depth: Annotated[int, Interval(ge=1, le=MAX_DEPTH)] = 30
+    dense_engine: Annotated[str, one_of(DENSE_ENGINES)] = "exact"
+    owners: tuple[_Owner, ...] = OWNERS
     """Teams (``team:name``) or e-mail addresses that the web UI shows."""
 
     def configuration(self, name: str) -> Configuration:
@@ -245,193 +262,149 @@ def same_setting(a: Configuration, b: Configuration, lever: str) -> bool:
 
 
 def load(path: Path) -> Experiment:
-    """The experiment in a TOML file; InputError names file, key and the nearest valid name."""
-    return _Reader(path).experiment(toml.parse(path))
+    """Return the experiment in a TOML file.
+
+    Raise one InputError about everything that is wrong in it: file, key, the nearest valid name.
+    """
+    reader = _Reader(path)
+    return reader.done(reader.experiment(toml.parse(path)))
 
 
-class _Reader(toml.Reader):
-    """Turns a parsed experiment file into typed objects, with messages that say where."""
+class _Reader(toml.TableReader):
+    """Turns a parsed experiment file into typed objects."""
 
-    def experiment(self, data: dict[str, Any]) -> Experiment:
-        self.known(
-            "top level",
-            data,
-            {"corpus", "description", "source", "chunkers", "encoders", "rerankers"}
-            | {"configurations", "baseline", "depth", "dense_engine", "owners"},
+    def experiment(self, data: dict[str, Any]) -> Experiment | None:
+        self.known("top level", data, toml.keys_of(Experiment, "path"))
+        sections: dict[str, Any] = {
+            "chunkers": self.named(data, "chunkers", self.chunker),
+            "encoders": self.named(data, "encoders", self.encoder),
+            "rerankers": self.named(data, "rerankers", self.reranker),
+        }
+        if "configurations" in data:
+            sections["configurations"] = self.configurations(data)
+        found = self.filled(
+            "top level", {"description": ""} | data, Experiment, path=self.path, **sections
         )
-        corpus = self.value("top level", data, "corpus", str)
-        if not SLUG.fullmatch(corpus):
-            raise self.error("corpus", f"{corpus!r} must match [a-z0-9]+(_[a-z0-9]+)*")
-        if corpus != self.path.stem:
-            raise self.error("corpus", f"{corpus!r} must be the file's name, {self.path.stem!r}")
-        encoders = self.named(data, "encoders", Encoder, self.encoder)
-        rerankers = self.named(data, "rerankers", Reranker, None)
-        chunkers = self.named(data, "chunkers", ChunkerSettings, self.chunker)
-        configurations = self.configurations(data, encoders, rerankers, chunkers)
-        known = [c.name for c in configurations]
-        baseline = self.value("top level", data, "baseline", str, known[0])
-        if baseline not in known:
-            raise self.error("baseline", f"no configuration {baseline!r}{nearest(baseline, known)}")
-        depth = self.value("top level", data, "depth", int, 30)
-        if not 1 <= depth <= MAX_DEPTH:
-            raise self.error("depth", f"{depth} is not within 1 and {MAX_DEPTH}")
-        return Experiment(
-            corpus=corpus,
-            path=self.path,
-            description=self.value("top level", data, "description", str, ""),
-            source=self.value("top level", data, "source", dict),
-            chunkers=chunkers,
-            configurations=configurations,
-            encoders=encoders,
-            rerankers=rerankers,
-            baseline=baseline,
-            depth=depth,
-            dense_engine=self.choice(data, "top level", "dense_engine", ("exact", "qdrant")),
-            owners=self.owners(data),
-        )
+        return found and self.checked(found, given=set(data))
 
-    def owners(self, data: Mapping[str, Any]) -> tuple[str, ...]:
-        found: list[Any] = self.value("top level", data, "owners", list, list(OWNERS))
-        for owner in found:
-            if not isinstance(owner, str) or not OWNER.fullmatch(owner):
-                raise self.error("owners", f"{owner!r} is neither team:name nor an e-mail address")
-        return tuple(found)
+    def checked(self, found: Experiment, given: set[str]) -> Experiment:
+        """Check what concerns the whole file; the first configuration is the default baseline."""
+        corpus, stem = found.corpus, self.path.stem
+        self.require("corpus", corpus == stem, f"{corpus!r} must be the file's name, {stem!r}")
+        names = [c.name for c in found.configurations]
+        if "baseline" not in given and names:
+            return replace(found, baseline=names[0])
+        problem = f"no configuration {found.baseline!r}{nearest(found.baseline, names)}"
+        # Of configurations that were refused the names are not known.
+        self.require("baseline", found.baseline in names or bool(self.problems), problem)
+        return found
 
-    def named(self, data: Mapping[str, Any], section: str, kind: Any, build: Any) -> dict[str, Any]:
-        entries: dict[str, Any] = self.value("top level", data, section, dict, {})
-        built: dict[str, Any] = {}
+    def named(
+        self, data: Mapping[str, Any], section: str, build: Callable[[str, str, Any], Any]
+    ) -> dict[str, Any]:
+        """Return what ``build(where, name, table)`` makes of each table of a section, by name."""
+        entries = data.get(section, {})
+        if not isinstance(entries, dict):
+            self.add(section, "must be a table, such as { }")
+            return {}
         seen: dict[str, str] = {}
-        for name, settings in entries.items():
+        built: dict[str, Any] = {}
+        for name, table in entries.items():
             where = f"{section}.{name}"
-            if not isinstance(settings, dict):
-                raise self.error(where, "must be a table, such as { }")
             self.usable_name(where, name, seen)
-            built[name] = (build or self.typed)(where, name, settings, kind)
+            if not isinstance(table, dict):
+                self.add(where, "must be a table, such as { }")
+            elif made := build(where, name, table):
+                built[name] = made
         return built
 
     def usable_name(self, where: str, name: str, seen: dict[str, str]) -> None:
-        """Refuses a name that no table can show, or that looks like one of ``seen``."""
+        """Refuse a name that no table can show, or that looks like one of ``seen``."""
         if problem := keys.problem(name):
-            raise self.error(where, problem)
+            self.add(where, problem)
+            return
         looks = keys.seen_as(name)
         if looks in seen:
-            told = "twice" if name == seen[looks] else f"and {name!r}, which looks the same"
-            raise self.error(where, f"the name {seen[looks]!r} is given {told}; rename one")
+            which = "twice" if name == seen[looks] else f"and {name!r}, which looks the same"
+            self.add(where, f"the name {seen[looks]!r} is given {which}; rename one")
         seen[looks] = name
 
-    def typed(self, where: str, name: str, settings: Mapping[str, Any], kind: Any) -> Any:
-        """A dataclass from a table: keys known, values of the declared types."""
-        given = dict(settings)
-        if str(given.get("model", "")).startswith(("./", "../")):
-            # Relative to the file that says so, not to where somebody stands.
-            given["model"] = str((self.path.parent / given["model"]).resolve())
-        found = self.filled(where, given, kind, name=name)
-        if getattr(found, "max_length", 1) < 1:
-            raise self.error(where, f"max_length = {found.max_length} is below 1")
-        return found
+    def chunker(self, where: str, name: str, table: dict[str, Any]) -> ChunkerSettings | None:
+        self.require(where, name == slug(name), f"name {name!r} must match [a-z0-9]+(_[a-z0-9]+)*")
+        params = {key: value for key, value in table.items() if key != "strategy"}
+        strategy = {"strategy": table.get("strategy", name)}
+        return self.filled(where, strategy, ChunkerSettings, name=name, params=params)
 
-    def encoder(self, where: str, name: str, settings: Mapping[str, Any], kind: Any) -> Encoder:
-        encoder: Encoder = self.typed(where, name, settings, kind)
-        if (encoder.package is None) == (encoder.model is None):
-            raise self.error(where, "give exactly one of package and model")
-        return encoder
+    def encoder(self, where: str, name: str, table: dict[str, Any]) -> Encoder | None:
+        return self.read(where, self.resolved(table), Encoder, name=name)
 
-    def chunker(
-        self, where: str, name: str, settings: Mapping[str, Any], kind: Any
-    ) -> ChunkerSettings:
-        strategy = self.value(where, settings, "strategy", str, name)
-        if name != slug(name):
-            raise self.error(where, f"name {name!r} must match [a-z0-9]+(_[a-z0-9]+)*")
-        params = {k: v for k, v in settings.items() if k != "strategy"}
-        return ChunkerSettings(name, strategy, params)
+    def reranker(self, where: str, name: str, table: dict[str, Any]) -> Reranker | None:
+        return self.read(where, self.resolved(table), Reranker, name=name)
 
-    def configurations(
-        self,
-        data: Mapping[str, Any],
-        encoders: Mapping[str, Encoder],
-        rerankers: Mapping[str, Reranker],
-        chunkers: Mapping[str, ChunkerSettings],
-    ) -> tuple[Configuration, ...]:
-        entries = self.value("top level", data, "configurations", list)
-        if not entries:
-            raise self.error("configurations", "at least one is needed")
-        found: list[Configuration] = []
+    def resolved(self, table: dict[str, Any]) -> dict[str, Any]:
+        """Return a model's table; a relative folder is relative to the file that names it."""
+        model = table.get("model")
+        if not isinstance(model, str) or not model.startswith(("./", "../")):
+            return table
+        return {**table, "model": str((self.path.parent / model).resolve())}
+
+    def configurations(self, data: Mapping[str, Any]) -> tuple[Configuration, ...]:
+        entries = data["configurations"]
+        if not isinstance(entries, list) or not entries:
+            self.add("configurations", "at least one is needed")
+            return ()
+        found = []
         seen: dict[str, str] = {}
         for number, entry in enumerate(entries, 1):
-            where = f"configurations, number {number}"
-            if not isinstance(entry, dict):
-                raise self.error(where, "must be a table")
-            name = self.value(where, entry, "name", str)
-            where = f"configuration {name!r}"
-            self.usable_name(where, name, seen)
-            settings = {k: v for k, v in entry.items() if k != "name"}
-            found.append(self.configuration(where, name, settings, encoders, rerankers, chunkers))
+            where, name = f"configurations, number {number}", None
+            if isinstance(entry, dict) and isinstance(entry.get("name"), str):
+                name = entry["name"]
+                where = f"configuration {name!r}"
+                self.usable_name(where, name, seen)
+            if read := self.read(where, entry, Configuration):
+                found.append(self.configuration(where, read, entry, data))
         named = keys.with_keys(c.name for c in found)
         return tuple(replace(c, name=named[c.name]) for c in found)
 
     def configuration(
-        self,
-        where: str,
-        name: str,
-        settings: dict[str, Any],
-        encoders: Mapping[str, Encoder],
-        rerankers: Mapping[str, Reranker],
-        chunkers: Mapping[str, ChunkerSettings],
+        self, where: str, found: Configuration, given: Mapping[str, Any], data: Mapping[str, Any]
     ) -> Configuration:
-        found: Configuration = self.typed(where, name, settings, Configuration)
-        self.one_of(where, "retriever", found.retriever, RETRIEVERS)
-        self.one_of(where, "chunker", found.chunker, chunkers)
-        if found.reranker is not None:
-            self.one_of(where, "reranker", found.reranker, rerankers)
-        self.constants(where, found, settings)
+        """Check the settings of a configuration against each other and against the file."""
+        encoders = data.get("encoders", {})
+        self.named_in(where, "chunker", found.chunker, data.get("chunkers", {}))
+        self.named_in(where, "reranker", found.reranker, data.get("rerankers", {}))
+        self.idle(where, found, given)
         if not found.encodes:
-            if found.encoder is not None:
-                raise self.error(where, f"encoder = {found.encoder!r}, but nothing is encoded")
-            return found
-        if found.encoder is None and len(encoders) == 1:
-            return self.configuration(
-                where,
-                name,
-                settings | {"encoder": next(iter(encoders))},
-                encoders,
-                rerankers,
-                chunkers,
-            )
-        self.one_of(where, "encoder", found.encoder or "", encoders)
+            why = f"encoder = {found.encoder!r}, but nothing is encoded"
+            self.require(where, found.encoder is None, why)
+        elif found.encoder is None and len(encoders) == 1:
+            return replace(found, encoder=next(iter(encoders)))
+        else:
+            self.named_in(where, "encoder", found.encoder or "", encoders)
         return found
 
-    def constants(self, where: str, found: Configuration, given: Mapping[str, Any]) -> None:
-        """Refuses settings of fusion and routing that are out of range or would change nothing.
+    def named_in(self, where: str, key: str, name: str | None, valid: Iterable[str]) -> None:
+        """Refuse a name that the file does not define."""
+        self.require(
+            where, name is None or name in valid, f"{key} = {name!r} {unknown(name or '', valid)}"
+        )
+
+    def idle(self, where: str, found: Configuration, given: Mapping[str, Any]) -> None:
+        """Refuse settings that would change nothing.
 
         One without effect is a slip: figures would stand under a name that says otherwise.
         """
-        self.one_of(where, "fusion", found.fusion, FUSIONS)
-        self.matching(where, found, given)
-        for key, most in _LIMITS.items():
-            if not 0 <= getattr(found, key) <= most:
-                raise self.error(where, f"{key} = {getattr(found, key)} is not within 0 and {most}")
-        if "routing_alpha" in given and "routing" not in given:
-            raise self.error(where, "routing_alpha without routing = N: nothing is routed")
+        routed = "routing_alpha" not in given or "routing" in given
+        self.require(where, routed, "routing_alpha without routing = N: nothing is routed")
         if found.fusion_used is None:
             idle = {"fusion", *FUSIONS.values()}
             why = f"retriever = {found.retriever!r} has one channel, nothing is fused"
         else:
             idle = set(FUSIONS.values()) - {FUSIONS[found.fusion]}
             why = f"fusion = {found.fusion!r} does not use it"
-        for key in sorted(idle & given.keys()):
-            raise self.error(where, f"{key} = {given[key]!r}, but {why}")
-
-    def matching(self, where: str, found: Configuration, given: Mapping[str, Any]) -> None:
-        """Refuses settings of BM25 that are unknown, or stand where nothing uses BM25."""
-        self.one_of(where, "bm25", found.bm25, BM25_RULES)
-        self.one_of(where, "tokenizer", found.tokenizer, words.TOKENIZERS)
-        if found.stemming is not None:
-            self.one_of(where, "stemming", found.stemming, words.languages())
-        if found.uses_bm25:
-            return
-        for key in (key for key in BM25_SETTINGS if key in given):
-            raise self.error(
-                where,
-                f"{key} = {given[key]!r}, but retriever = {found.retriever!r} does not use BM25, "
-                "and nothing is routed",
-            )
+        reasons = dict.fromkeys(idle, why)
+        if not found.uses_bm25:
+            why = f"retriever = {found.retriever!r} does not use BM25, and nothing is routed"
+            reasons |= dict.fromkeys(BM25_SETTINGS, why)
+        for key in sorted(reasons.keys() & given.keys()):
+            self.add(where, f"{key} = {given[key]!r}, but {reasons[key]}")

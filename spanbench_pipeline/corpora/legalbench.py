@@ -12,10 +12,11 @@ from dataclasses import dataclass
 from functools import lru_cache
 from pathlib import Path
 
-from spanbench_pipeline.config.experiment import Experiment, nearest
+from spanbench_pipeline.config.experiment import Experiment
 from spanbench_pipeline.config.project import Project
 from spanbench_pipeline.core.errors import InputError, refuse_all
 from spanbench_pipeline.core.evalset import Document, Query
+from spanbench_pipeline.core.suggestions import nearest
 from spanbench_pipeline.corpora import legalbench_benchmark, legalbench_copy, source
 from spanbench_pipeline.corpora.legalbench_benchmark import BenchmarkTest
 from spanbench_pipeline.corpora.legalbench_copy import CopyRecord

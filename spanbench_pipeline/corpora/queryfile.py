@@ -7,12 +7,11 @@ from dataclasses import replace
 from itertools import islice
 from typing import Any, TypeVar
 
-from spanbench_pipeline.config.experiment import nearest
 from spanbench_pipeline.core import evalset, suggestions
 from spanbench_pipeline.core.codepoints import is_blank
 from spanbench_pipeline.core.errors import SHOWN, InputError, refuse_all
 from spanbench_pipeline.core.evalset import GoldSpan, Query
-from spanbench_pipeline.core.suggestions import suggested
+from spanbench_pipeline.core.suggestions import nearest, suggested
 from spanbench_pipeline.formats import strict_json
 from spanbench_pipeline.formats.strict_json import Number, kind
 

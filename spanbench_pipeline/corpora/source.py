@@ -7,12 +7,13 @@ from dataclasses import dataclass
 from types import ModuleType
 from typing import Any, Protocol, cast
 
-from spanbench_pipeline.config.experiment import Experiment, nearest
+from spanbench_pipeline.config.experiment import Experiment
 from spanbench_pipeline.config.project import Project
 from spanbench_pipeline.core import evalset
 from spanbench_pipeline.core.errors import InputError
 from spanbench_pipeline.core.evalset import Document, EvalSet, Query
 from spanbench_pipeline.core.plugins import Registry
+from spanbench_pipeline.core.suggestions import nearest
 
 KINDS = Registry(
     "spanbench.sources",

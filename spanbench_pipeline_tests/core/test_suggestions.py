@@ -6,9 +6,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from spanbench_pipeline.config.settings import nearest
 from spanbench_pipeline.core import suggestions
-from spanbench_pipeline.core.suggestions import EDGES
+from spanbench_pipeline.core.suggestions import EDGES, nearest
 
 PIECES = ["a", "B", "é", "e\u0301", "ﬁ", "fi", " ", "\u00a0", "\r\n", "\n", "\u00ad", "“", '"', "–"]
 PIECES += ["\u0430", "\ufeff", "律", "🙂", "İ", "ß"]

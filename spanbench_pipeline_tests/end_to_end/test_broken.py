@@ -38,7 +38,7 @@ BROKEN = {
         f"{TWICE}[[configurations]]",
         "the name 'a' is given twice",
     ),
-    "wrong_type": ("depth = 30", 'depth = "30"', "depth = '30' must be of type int"),
+    "wrong_type": ("depth = 30", 'depth = "30"', "depth = '30' must be a valid integer"),
 }
 """Name of the file -> what is replaced in a sound one, by what, and the message."""
 

@@ -20,8 +20,8 @@ import dagster as dg
 from spanbench_pipeline.config import operations
 from spanbench_pipeline.config.operations import Operations
 from spanbench_pipeline.config.project import Project
-from spanbench_pipeline.config.settings import nearest
 from spanbench_pipeline.core.errors import InputError
+from spanbench_pipeline.core.suggestions import nearest
 from spanbench_pipeline.monitoring import alerts
 from spanbench_pipeline.pipeline import graph as graphs
 from spanbench_pipeline.pipeline.dagster import run_events
