@@ -10,7 +10,7 @@ import pyarrow as pa
 from spanbench_pipeline.cli import terminal
 from spanbench_pipeline.cli.baseline import require_fresh
 from spanbench_pipeline.cli.commands import DONE
-from spanbench_pipeline.cli.results_table import command, near
+from spanbench_pipeline.cli.places import command, near
 from spanbench_pipeline.cli.run import find
 from spanbench_pipeline.config.experiment import Experiment
 from spanbench_pipeline.config.project import Project

@@ -9,7 +9,7 @@ from pathlib import Path
 
 from spanbench_pipeline.cli import terminal
 from spanbench_pipeline.cli.commands import DONE, path_argument
-from spanbench_pipeline.cli.results_table import command
+from spanbench_pipeline.cli.places import command
 from spanbench_pipeline.config import experiment as experiments
 from spanbench_pipeline.config.project import Project
 from spanbench_pipeline.core import evalset

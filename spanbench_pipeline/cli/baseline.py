@@ -4,15 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 
-from spanbench_pipeline.cli.results_table import command
+from spanbench_pipeline.cli.places import command
 from spanbench_pipeline.config.project import Project
 from spanbench_pipeline.core.errors import InputError
-from spanbench_pipeline.pipeline import graph as graphs
-from spanbench_pipeline.pipeline import staleness
-from spanbench_pipeline.pipeline.dagster.instance import look_at
-from spanbench_pipeline.pipeline.dagster.runner import Runner
-from spanbench_pipeline.pipeline.stages import regression
-from spanbench_pipeline.pipeline.staleness import Key, name
+from spanbench_pipeline.pipeline.dagster.home_state import HomeState
+from spanbench_pipeline.pipeline.staleness import Key
 from spanbench_pipeline.reports import regression_text
 from spanbench_pipeline.storage import parquet
 
@@ -50,19 +46,8 @@ def require_fresh(
     been read: it raises InputError where a run has replaced one meanwhile.
     """
     before = _signs(project, keys)
-    graph = graphs.build(project)
-    with look_at(project) as instance:
-        runner = Runner(project, instance, graph.of([corpus]))
-        needed = staleness.ancestors(runner.nodes, keys)
-        stale = {key: why for key, why in runner.stale().items() if key in needed}
-        doubtful = runner.failed_errors()
-    judged = {key for key in keys if key == regression.key(corpus)}
-    lines = [f"  {name(key)}: {'; '.join(why)}" for key, why in stale.items()]
-    lines += [
-        f"  {name(key)}: check failed: {', '.join(checks)}"
-        for key, checks in doubtful.items()
-        if key in needed - judged
-    ]
+    judged = [key for key in keys if key == (corpus, "regression")]
+    lines = [f"  {line}" for line in HomeState(project).state([corpus]).doubts(keys, judged)]
     if lines:
         more = [f"  and {len(lines) - SHOWN} more"] if len(lines) > SHOWN else []
         listed = "\n".join([*lines[:SHOWN], *more])

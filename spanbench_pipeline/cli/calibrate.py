@@ -14,7 +14,7 @@ from spanbench_pipeline.calibration.report import difference, report
 from spanbench_pipeline.calibration.tally import Tally
 from spanbench_pipeline.cli import terminal
 from spanbench_pipeline.cli.commands import CHECK_FAILED, DONE
-from spanbench_pipeline.cli.results_table import near
+from spanbench_pipeline.cli.places import near
 from spanbench_pipeline.config.project import Project
 from spanbench_pipeline.core.errors import InputError
 from spanbench_pipeline.reports.render import html, markdown

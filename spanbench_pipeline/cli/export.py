@@ -16,7 +16,7 @@ from spanbench_pipeline import __version__
 from spanbench_pipeline.cli import terminal
 from spanbench_pipeline.cli.baseline import require_fresh
 from spanbench_pipeline.cli.commands import DONE, path_argument
-from spanbench_pipeline.cli.results_table import near
+from spanbench_pipeline.cli.places import near
 from spanbench_pipeline.cli.run import find
 from spanbench_pipeline.config.experiment import Configuration, Experiment
 from spanbench_pipeline.config.project import Project

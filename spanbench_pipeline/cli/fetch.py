@@ -8,7 +8,7 @@ from pathlib import Path
 
 from spanbench_pipeline.cli import terminal
 from spanbench_pipeline.cli.commands import DONE, path_argument
-from spanbench_pipeline.cli.results_table import command
+from spanbench_pipeline.cli.places import command
 from spanbench_pipeline.cli.run import raise_failures
 from spanbench_pipeline.config.experiment import Encoder, Reranker
 from spanbench_pipeline.config.project import Project

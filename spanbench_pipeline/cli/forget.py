@@ -19,7 +19,7 @@ from pathlib import Path
 
 from spanbench_pipeline.cli import score, terminal
 from spanbench_pipeline.cli.commands import DONE
-from spanbench_pipeline.cli.results_table import near
+from spanbench_pipeline.cli.places import near
 from spanbench_pipeline.cli.run import raise_failures
 from spanbench_pipeline.cli.serve import only_one
 from spanbench_pipeline.config import operations
@@ -29,7 +29,7 @@ from spanbench_pipeline.core.errors import InputError
 from spanbench_pipeline.core.suggestions import nearest
 from spanbench_pipeline.monitoring.channels.file import file_path
 from spanbench_pipeline.monitoring.ledger import LEDGER
-from spanbench_pipeline.pipeline import encoded_texts, removal
+from spanbench_pipeline.pipeline import encoded_texts, removal, state_index
 from spanbench_pipeline.pipeline import graph as graphs
 from spanbench_pipeline.pipeline.dagster.instance import open_instance
 from spanbench_pipeline.pipeline.dagster.runner import Runner
@@ -266,6 +266,7 @@ def _alone(project: Project, corpus: str) -> int:
 def _remove(project: Project, corpus: str, graph: Graph) -> int:
     for part in FOLDERS:
         _remove_folder(project.home / part / corpus)
+    _remove_folder(state_index.folder(project))
     for path in _files(project, corpus):
         path.unlink()
     for path in _alert_files(project):

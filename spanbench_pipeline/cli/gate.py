@@ -13,7 +13,7 @@ import pyarrow as pa
 from spanbench_pipeline.analysis.regression import MISSING, NEW, NOT_ACCEPTED, VERDICTS
 from spanbench_pipeline.cli import terminal
 from spanbench_pipeline.cli.baseline import require_fresh
-from spanbench_pipeline.cli.results_table import command
+from spanbench_pipeline.cli.places import command
 from spanbench_pipeline.cli.run import find
 from spanbench_pipeline.config import operations
 from spanbench_pipeline.config.project import Project

@@ -6,7 +6,7 @@ import argparse
 
 from spanbench_pipeline.cli import terminal
 from spanbench_pipeline.cli.commands import DONE
-from spanbench_pipeline.cli.results_table import command, near
+from spanbench_pipeline.cli.places import command, near
 from spanbench_pipeline.cli.run import find, raise_failures
 from spanbench_pipeline.config.project import Project
 from spanbench_pipeline.core.errors import InputError

@@ -5,26 +5,27 @@ from __future__ import annotations
 import argparse
 from collections import defaultdict
 from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING
 
-from spanbench_pipeline.cli import baseline, terminal
+from spanbench_pipeline.cli import baseline, places, terminal
 from spanbench_pipeline.cli import results_table as results
 from spanbench_pipeline.cli.commands import DONE
 from spanbench_pipeline.config.experiment import Experiment
 from spanbench_pipeline.config.project import Project
 from spanbench_pipeline.core.errors import InputError
 from spanbench_pipeline.core.suggestions import nearest
-from spanbench_pipeline.corpora.source import open_source
-from spanbench_pipeline.pipeline import graph as graphs
-from spanbench_pipeline.pipeline.dagster.instance import open_instance
-from spanbench_pipeline.pipeline.dagster.runner import Result, Runner
-from spanbench_pipeline.pipeline.graph import Graph
-from spanbench_pipeline.pipeline.stage import UnsoundInput
+from spanbench_pipeline.pipeline import state_index
+from spanbench_pipeline.pipeline.dagster.home_state import HomeState, write_index
 from spanbench_pipeline.pipeline.staleness import Key, name
-from spanbench_pipeline.storage import disk
+from spanbench_pipeline.storage import disk, locks
+
+if TYPE_CHECKING:
+    from spanbench_pipeline.pipeline.dagster.runner import Result
+    from spanbench_pipeline.pipeline.graph import Graph
 
 _EXPLAINED = {
     InputError.__name__,
-    UnsoundInput.__name__,
+    "UnsoundInput",
     OSError.__name__,
     *(kind.__name__ for kind in OSError.__subclasses__()),
 }
@@ -55,6 +56,49 @@ def run(project: Project, names: Sequence[str], dense_engine: str | None = None)
     source absent; CheckFailed or StageFailed after what could run has run.
     """
     names = list(dict.fromkeys(names))
+    home = HomeState(project)
+    did = None if dense_engine else _nothing_to_do(home, names)
+    errors: Mapping[Key, Sequence[str]]
+    if did is None:
+        did, errors, experiments = _run(project, names, dense_engine)
+    else:
+        errors = home.state(names).failed_errors
+        experiments = {corpus: home.experiment(corpus) for corpus in names}
+    parts = [did, *(results.show(project, experiments[corpus]) for corpus in names)]
+    notes = [note for corpus in names if (note := baseline.note(project, corpus))]
+    shown = "\n\n".join([*parts, *notes, places.places(project, names)])
+    if errors:
+        failed = CheckFailed(_failed(errors, f"{places.command(project)} gate CORPUS says more"))
+        failed.results = shown
+        raise failed
+    return shown
+
+
+def _nothing_to_do(home: HomeState, names: Sequence[str]) -> str | None:
+    """Return what to print where the index says that all is up to date; None where it does not.
+
+    None as well where another run is at work on a corpus, or was killed.
+    """
+    known = home.index.of(names)
+    if known is None or known.state.stale or known.state.absent or not home.index.idle:
+        return None
+    if any(locks.holder(home.project.locks, corpus) for corpus in names):
+        return None
+    return _up_to_date(names, len(known.state.nodes))
+
+
+def _run(
+    project: Project, names: Sequence[str], dense_engine: str | None
+) -> tuple[str, Mapping[Key, Sequence[str]], Mapping[str, Experiment]]:
+    """Run what is stale; return what to print, the failing checks that hold nothing back, and
+    all experiments.
+    """
+    from spanbench_pipeline.corpora.source import open_source
+    from spanbench_pipeline.pipeline import graph as graphs
+    from spanbench_pipeline.pipeline.dagster.instance import open_instance
+    from spanbench_pipeline.pipeline.dagster.runner import Runner
+
+    began = state_index.begin()
     graph = graphs.build(project, dense_engine)
     for corpus in names:
         find(graph, corpus)
@@ -64,17 +108,11 @@ def run(project: Project, names: Sequence[str], dense_engine: str | None = None)
     with open_instance(project) as instance:
         runner = Runner(project, instance, graph.of(names))
         result = runner.run()
+        if dense_engine is None:
+            write_index(graph, runner, began)
         errors = runner.failed_errors()
     raise_failures(result, project)
-    parts = [_did(result, names, len(runner.stages))]
-    parts += [results.show(project, graph.experiments[corpus]) for corpus in names]
-    notes = [note for corpus in names if (note := baseline.note(project, corpus))]
-    shown = "\n\n".join([*parts, *notes, results.places(project, names)])
-    if errors:
-        failed = CheckFailed(_failed(errors, f"{results.command(project)} gate CORPUS says more"))
-        failed.results = shown
-        raise failed
-    return shown
+    return _did(result, names, len(runner.stages)), errors, graph.experiments
 
 
 def find(graph: Graph, corpus: str) -> Experiment:
@@ -119,10 +157,14 @@ def _failed(checks: Mapping[Key, Sequence[str]], hint: str, tail: str = "") -> s
 def _did(result: Result, corpora_run: Sequence[str], n_stages: int) -> str:
     listed = ", ".join(corpora_run)
     if not result.materialized:
-        return f"nothing to do: all {n_stages} assets of {listed} are up to date"
+        return _up_to_date(corpora_run, n_stages)
     head = f"materialized {len(result.materialized)} of {n_stages} assets of {listed}"
     encoded = sum(facts.get("texts encoded now", 0) for facts in result.facts.values())
     return f"{head}; {encoded:,} texts encoded that were not in the cache\n{_times(result)}"
+
+
+def _up_to_date(corpora: Sequence[str], n_assets: int) -> str:
+    return f"nothing to do: all {n_assets} assets of {', '.join(corpora)} are up to date"
 
 
 def _times(result: Result) -> str:
@@ -168,8 +210,11 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def execute(project: Project, parsed: argparse.Namespace) -> int:
     """Run ``spanbench run``; return the exit code."""
-    from spanbench_pipeline.cli.plan import plan
+    corpora = parsed.corpus or ["sample"]
+    if parsed.dry_run:
+        from spanbench_pipeline.cli.plan import plan
 
-    does = plan if parsed.dry_run else run
-    terminal.say(does(project, parsed.corpus or ["sample"], parsed.dense_engine))
+        terminal.say(plan(project, corpora, parsed.dense_engine))
+    else:
+        terminal.say(run(project, corpora, parsed.dense_engine))
     return DONE

@@ -20,7 +20,7 @@ from spanbench_pipeline.analysis.fingerprints import table_hash
 from spanbench_pipeline.cli import terminal
 from spanbench_pipeline.cli.baseline import require_fresh
 from spanbench_pipeline.cli.commands import path_argument
-from spanbench_pipeline.cli.results_table import near
+from spanbench_pipeline.cli.places import near
 from spanbench_pipeline.cli.run import find
 from spanbench_pipeline.config.experiment import Experiment
 from spanbench_pipeline.config.project import Project

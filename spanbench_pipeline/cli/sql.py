@@ -6,6 +6,7 @@ import argparse
 import logging
 import re
 import sys
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -13,14 +14,11 @@ import pyarrow as pa
 
 from spanbench_pipeline.cli import sql_output, terminal
 from spanbench_pipeline.cli.commands import DONE, path_argument
-from spanbench_pipeline.cli.results_table import command
+from spanbench_pipeline.cli.places import command
 from spanbench_pipeline.config.project import Project
 from spanbench_pipeline.core.errors import InputError
-from spanbench_pipeline.pipeline import graph as graphs
-from spanbench_pipeline.pipeline.dagster.instance import look_at
-from spanbench_pipeline.pipeline.dagster.runner import Runner
-from spanbench_pipeline.pipeline.graph import Graph
-from spanbench_pipeline.pipeline.stages import views
+from spanbench_pipeline.pipeline.dagster.home_state import HomeState
+from spanbench_pipeline.pipeline.state import Experiments
 from spanbench_pipeline.storage import disk
 from spanbench_pipeline.storage import files as writing
 from spanbench_pipeline.storage import views as duckdb_views
@@ -52,12 +50,7 @@ def sql(
         shape = ending if ending in sql_output.WRITERS else "table"
     if safe and shape != "csv":
         raise InputError("sql: --safe-csv goes with --format csv")
-    graph = graphs.build(project)
-    graph.warn_of_broken()
-    _warn_of_stale(project, graph)
-    for said in views.left_out(project, graph.stages):
-        log.warning("left out: %s", said)
-    result = _answer(project, graph, query, shape, allow_files)
+    result = _answer(project, _views(project), query, shape, allow_files)
     try:
         content = (sql_output.safe_csv if safe else sql_output.WRITERS[shape])(result)
     except (ValueError, TypeError, OverflowError, pa.ArrowException) as error:
@@ -76,11 +69,45 @@ def sql(
         sys.stdout.buffer.flush()
 
 
-def _answer(project: Project, graph: Graph, query: str, shape: str, allow_files: bool) -> pa.Table:
+def _views(project: Project) -> Mapping[str, Sequence[Path]]:
+    """Return the files of each table that a view reads; warn of what is stale or left out."""
+    home = HomeState(project)
+    corpora = [] if home.index.experiments is None else _stored(project, home.index.experiments)
+    index = home.index.of(corpora, shared=False)
+    if index is None or index.views.left_out:
+        return _views_of_graph(home)
+    for corpus in corpora:
+        _warn_of_stale(home, corpus)
+    return index.views.files
+
+
+def _stored(project: Project, experiments: Experiments) -> list[str]:
+    """Return the corpora of which something is stored."""
+    folders = (project.parquet, project.home / "history")
+    return [c for c in experiments.files if any((folder / c).exists() for folder in folders)]
+
+
+def _views_of_graph(home: HomeState) -> Mapping[str, Sequence[Path]]:
+    from spanbench_pipeline.pipeline.stages import views
+
+    home.graph.warn_of_broken()
+    for corpus in home.graph.experiments:
+        _warn_of_stale(home, corpus)
+    for said in views.left_out(home.project, home.graph.stages):
+        log.warning("left out: %s", said)
+    return views.files(home.project, home.graph.stages)
+
+
+def _answer(
+    project: Project,
+    files: Mapping[str, Sequence[Path]],
+    query: str,
+    shape: str,
+    allow_files: bool,
+) -> pa.Table:
     import duckdb
 
     try:
-        files = views.files(project, graph.stages)
         connection = duckdb_views.connect(files, allow_files=allow_files)
         statements = connection.extract_statements(query)
         if _kinds(statements) != [duckdb.StatementType.SELECT]:
@@ -125,22 +152,19 @@ def _as_text(relation: Any, shape: str) -> Any:
     return relation.project(", ".join(columns))
 
 
-def _warn_of_stale(project: Project, graph: Graph) -> None:
-    """Says on stderr of which corpora figures are out of date, or stand below a failed check."""
-    with look_at(project) as instance:
-        for corpus in graph.experiments:
-            runner = Runner(project, instance, [s for s in graph.stages if s.corpus == corpus])
-            made = runner.records() and (project.parquet / corpus).is_dir()
-            stale = runner.stale() if made else {}
-            if stale:
-                log.warning(
-                    "%s: %d assets are out of date, and what is read of them may be old: "
-                    "%s status %s",
-                    corpus,
-                    len(stale),
-                    command(project),
-                    corpus,
-                )
+def _warn_of_stale(home: HomeState, corpus: str) -> None:
+    """Warn where figures of a corpus are out of date, or stand below a failed check."""
+    if not (home.project.parquet / corpus).is_dir():
+        return
+    state = home.state([corpus], shared=False)
+    if state.records and state.stale:
+        log.warning(
+            "%s: %d assets are out of date, and what is read of them may be old: %s status %s",
+            corpus,
+            len(state.stale),
+            command(home.project),
+            corpus,
+        )
 
 
 EXAMPLES = """\

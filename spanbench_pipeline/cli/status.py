@@ -9,15 +9,12 @@ from typing import Any
 
 from spanbench_pipeline.cli import terminal
 from spanbench_pipeline.cli.commands import DONE
-from spanbench_pipeline.cli.run import find
 from spanbench_pipeline.config.project import Project
 from spanbench_pipeline.core.errors import InputError
-from spanbench_pipeline.pipeline import graph as graphs
 from spanbench_pipeline.pipeline import staleness
-from spanbench_pipeline.pipeline.dagster.instance import look_at
-from spanbench_pipeline.pipeline.dagster.runner import Runner
-from spanbench_pipeline.pipeline.stage import Stage
-from spanbench_pipeline.pipeline.staleness import name
+from spanbench_pipeline.pipeline.dagster.home_state import HomeState
+from spanbench_pipeline.pipeline.staleness import Key, name
+from spanbench_pipeline.pipeline.state import WAREHOUSE, State
 
 
 def status(project: Project, names: Sequence[str], shape: str = "table") -> str:
@@ -25,42 +22,38 @@ def status(project: Project, names: Sequence[str], shape: str = "table") -> str:
 
     As text, or as JSON where ``shape`` is ``json``: ``corpora`` and ``broken`` experiments.
     """
-    graph = graphs.build(project)
+    home = HomeState(project)
+    experiments = home.experiments
     for corpus in names:
-        find(graph, corpus)
-    with look_at(project) as instance:
-        corpora = [
-            _corpus(corpus, Runner(project, instance, graph.of([corpus])))
-            for corpus in names or list(graph.experiments)
-        ]
-    broken = [{"experiment": stem, "error": str(e)} for stem, e in graph.broken.items()]
+        experiments.require(corpus)
+    corpora = [_corpus(corpus, home.state([corpus])) for corpus in names or experiments.files]
+    broken = [{"experiment": stem, "error": str(e)} for stem, e in experiments.broken.items()]
     if shape == "json":
         return json.dumps({"corpora": corpora, "broken": broken}, indent=2, ensure_ascii=False)
     left_out = [f"{b['experiment']}: broken experiment: {b['error']}" for b in broken]
     return "\n".join([*map(_text, corpora), *left_out])
 
 
-def _corpus(corpus: str, runner: Runner) -> dict[str, Any]:
-    """What there is to say of a corpus, as JSON has it."""
-    stale = runner.stale()
-    settled = staleness.settled(runner.nodes, stale)
-    own = [key for key, stage in runner.stages.items() if stage.corpus == corpus]
+def _corpus(corpus: str, state: State) -> dict[str, Any]:
+    """Return what there is to say of a corpus, as JSON has it."""
+    stale = state.stale
+    settled = staleness.settled(state.nodes, stale)
+    own = [key for key in state.nodes if key != WAREHOUSE]
     return {
         "corpus": corpus,
-        "assets": len(runner.nodes),
+        "assets": len(state.nodes),
         "never_run": all(stale.get(key) == ["never materialized"] for key in own),
         "stale": [
-            {"asset": name(key), "reasons": [*_missing(runner.stages[key]), *why]}
+            {"asset": name(key), "reasons": [*_absent(state, key), *why]}
             for key, why in stale.items()
         ],
-        "waiting": [name(k) for k in runner.nodes if k not in stale and k not in settled],
+        "waiting": [name(k) for k in state.nodes if k not in stale and k not in settled],
     }
 
 
-def _missing(stage: Stage) -> list[str]:
-    """What a stage that reads files of the corpus says where they are not there."""
-    content = str(stage.params.get("content", ""))
-    return [content.removeprefix("absent: ")] if content.startswith("absent: ") else []
+def _absent(state: State, key: Key) -> list[str]:
+    """Return why the files that an asset reads cannot be read; [] where they can."""
+    return [state.absent[key]] if key in state.absent else []
 
 
 def _text(found: dict[str, Any]) -> str:
@@ -103,11 +96,11 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def execute(project: Project, parsed: argparse.Namespace) -> int:
     """Run ``spanbench status``; return the exit code."""
-    from spanbench_pipeline.cli.why import why
-
     if parsed.why is not None and parsed.corpus:
         raise InputError("status: give corpora or --why ASSET, one of the two")
     if parsed.why is not None:
+        from spanbench_pipeline.cli.why import why
+
         terminal.say(why(project, parsed.why, parsed.format))
     else:
         terminal.say(status(project, parsed.corpus, parsed.format))

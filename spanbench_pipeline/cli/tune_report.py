@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from spanbench_pipeline.cli import terminal
-from spanbench_pipeline.cli.results_table import near
+from spanbench_pipeline.cli.places import near
 from spanbench_pipeline.reports.render import markdown
 from spanbench_pipeline.reports.render.blocks import (
     FORMATS,

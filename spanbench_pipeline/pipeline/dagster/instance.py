@@ -19,15 +19,9 @@ from spanbench_pipeline.config.project import Project
 from spanbench_pipeline.core.errors import InputError
 from spanbench_pipeline.pipeline.stage import Recorded, Stage
 from spanbench_pipeline.pipeline.staleness import NOT_EVALUATED, Key, Record
+from spanbench_pipeline.pipeline.state_index import SETTINGS
 from spanbench_pipeline.storage import disk, files, locks, parquet
 
-SETTINGS = """\
-# Written by spanbench. Dagster's state for this project lies in this folder.
-telemetry:
-  enabled: false
-nux:
-  enabled: false
-"""
 _STATE = (
     "dagster.yaml",
     "history/runs.db",

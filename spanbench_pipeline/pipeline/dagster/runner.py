@@ -84,6 +84,10 @@ class Runner:
             self._records = records(self.instance, self.stages.values(), self.project)
         return self._records
 
+    def look_anew(self) -> None:
+        """Forget what was recorded when this runner looked last."""
+        self._records = None
+
     def stale(self) -> dict[Key, list[str]]:
         """The stages that are stale themselves, with the reasons."""
         return staleness.stale(self.nodes.values(), self.records())

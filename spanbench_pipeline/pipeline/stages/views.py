@@ -17,11 +17,12 @@ from spanbench_pipeline.core import tables
 from spanbench_pipeline.pipeline.stage import Outcome, Reader, Stage
 from spanbench_pipeline.pipeline.stages import history
 from spanbench_pipeline.pipeline.staleness import Key
+from spanbench_pipeline.pipeline.state import WAREHOUSE
 from spanbench_pipeline.storage import files as writing
 from spanbench_pipeline.storage import parquet
 from spanbench_pipeline.storage import views as duckdb_views
 
-KEY = ("warehouse",)
+KEY = WAREHOUSE
 
 
 def stage(stages: Sequence[Stage]) -> Stage:

@@ -1,0 +1,259 @@
+"""The state of each corpus as the last run found it, while nothing that decides it has changed.
+
+A run writes ``index/<corpus>.json``. Reading it costs a look at the file system and at Dagster's
+events; building the graph, hashing code and asking Dagster cost seconds. A file of the index says
+what it was made of:
+
+- *definitions*: experiments, code, libraries, sources, models, the accepted run, operations. Their
+  files are listed, and hashed as the file system states them (``storage/file_states.py``).
+- *records*: what Dagster recorded of the corpus's assets and checks, whoever ran them.
+- *stored files*: tables, history and reports of the corpus.
+
+Where one of the three is not as it was, the index says nothing, and the caller looks at everything
+itself. So it can be deleted at any time, and never says what a full look would not.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import importlib.util
+import json
+import sqlite3
+import sys
+import time
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import closing, suppress
+from dataclasses import dataclass
+from functools import cached_property
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+from urllib.parse import quote
+
+from spanbench_pipeline.config.project import Project
+from spanbench_pipeline.core import plugins
+from spanbench_pipeline.pipeline.staleness import Key, Node, Record, name
+from spanbench_pipeline.pipeline.state import WAREHOUSE, Experiments, State
+from spanbench_pipeline.storage import files
+from spanbench_pipeline.storage.file_states import FileStates, folder_times
+
+if TYPE_CHECKING:
+    from spanbench_pipeline.config.experiment import Encoder, Experiment, Reranker
+
+SHARED = "_shared"
+"""The file of the assets that belong to all corpora; no corpus has such a name."""
+SETTINGS = """\
+# Written by spanbench. Dagster's state for this project lies in this folder.
+telemetry:
+  enabled: false
+nux:
+  enabled: false
+"""
+"""Dagster's settings as we write them: its records lie in SQLite files beside them."""
+_LAYOUT = 1
+"""Raise it when the files of the index say something else than before."""
+_PACKAGE = Path(__file__).parents[1]
+_SOURCES = {"cuad", "directory", "legalbenchrag"}
+"""The kinds of source of which it is known where they read: downloads, and paths in [source]."""
+_TICK_NS = 50_000_000
+"""Two changes of a file within one tick of the clock may look like one."""
+_UNDER_WAY = ("NOT_STARTED", "STARTING", "STARTED")
+
+
+@dataclass(frozen=True)
+class Views:
+    """Table -> the files that its view reads; ``left_out`` where some could not be read."""
+
+    files: Mapping[str, Sequence[Path]]
+    left_out: bool = False
+
+
+@dataclass(frozen=True)
+class Index:
+    """What the index says of some corpora."""
+
+    state: State
+    views: Views
+
+
+class IndexReader:
+    """Reads the index of a home; every question is answered by None where it says nothing."""
+
+    def __init__(self, project: Project) -> None:
+        self.project = project
+        self._states = FileStates()
+
+    @cached_property
+    def experiments(self) -> Experiments | None:
+        """The experiments, none of them broken."""
+        found = self._definitions
+        if found is None:
+            return None
+        return Experiments({corpus: Path(path) for corpus, path in found["experiments"].items()})
+
+    @cached_property
+    def _definitions(self) -> dict[str, Any] | None:
+        found = _read(self.project, "_definitions")
+        now = found and _definitions_hash(
+            self.project, found["watched"], found["searched"], self._states
+        )
+        return found if found and now is not None and found["definitions"] == now else None
+
+    def of(self, corpora: Iterable[str], *, shared: bool = True) -> Index | None:
+        """Return what is known of ``corpora``, and of the assets of all corpora if ``shared``."""
+        if self._definitions is None:
+            return None
+        found = []
+        for owner in [*corpora, *([SHARED] if shared else [])]:
+            stored = _read(self.project, owner)
+            if stored is None or stored["made of"] != self._made_of(owner):
+                return None
+            found.append(stored)
+        return _index(self.project, found)
+
+    def _made_of(
+    project: Project, owner: str, definitions: str | None, states: FileStates
+) -> str | None:
+    """Return a hash of all that decides the state of a corpus; None where it is not known."""
+    events = _recorded(project, owner)
+    folders = [project.parquet, project.home / "history"]
+    if owner == SHARED:
+        stored = states.digest([*folders, project.database])
+    else:
+        stored = states.digest([folder / owner for folder in (*folders, project.reports)])
+    if definitions is None or events is None or stored is None:
+        return None
+    return _hash([definitions, events, stored])
+
+
+def _recorded(project: Project, owner: str) -> list[Any] | None:
+    """Return what tells states of Dagster's records of a corpus apart; None where it is unknown."""
+    path = project.dagster / "history" / "runs" / "index.db"
+    if owner == SHARED:
+        asset, bounds = "asset_key = ?", [json.dumps(list(WAREHOUSE))]
+    else:
+        asset, begin = "asset_key >= ? AND asset_key < ?", json.dumps([owner])[:-1]
+        bounds = [f"{begin},", f"{begin}-"]  # "-" is what comes after ","
+    latest = _rows(
+        path,
+        "SELECT asset_key, last_materialization_timestamp, last_run_id, wipe_timestamp "
+        f"FROM asset_keys WHERE {asset} ORDER BY asset_key",
+        bounds,
+    )
+    events = _rows(path, f"SELECT max(id), count(*) FROM event_logs WHERE {asset}", bounds)
+    checks = _rows(
+        path,
+        "SELECT max(id), count(*), total(evaluation_event_storage_id), "
+        "total(materialization_event_storage_id), total(execution_status = 'PLANNED') "
+        f"FROM asset_check_executions WHERE {asset}",
+        bounds,
+    )
+    if latest is None or events is None or checks is None:
+        return None
+    return [path.stat().st_ino, latest, events, checks]
+
+
+def _rows(path: Path, query: str, values: Sequence[Any]) -> list[Any] | None:
+    """Return a query's rows from a database that is left as it is; None where it cannot be read.
+
+    A database with a log beside it may be in use; one without is read as the file alone, since
+    opening it otherwise would make one.
+    """
+    if not path.is_file():
+        return None
+    log = path.with_name(f"{path.name}-wal")
+    used = log.exists()
+    before = path.stat()
+    uri = f"file:{quote(str(path))}?mode=ro{'' if used else '&immutable=1'}"
+    try:
+        with closing(sqlite3.connect(uri, uri=True)) as connection:
+            found = connection.execute(query, tuple(values)).fetchall()
+    except sqlite3.Error:
+        return None
+    now = path.stat()
+    as_it_was = (before.st_mtime_ns, before.st_size) == (now.st_mtime_ns, now.st_size)
+    return found if used or (as_it_was and not log.exists()) else None
+
+
+# The files of the index.
+
+
+def folder(project: Project) -> Path:
+    """Return where the index lies."""
+    return project.home / "index"
+
+
+def _read(project: Project, owner: str) -> dict[str, Any] | None:
+    try:
+        found = json.loads((folder(project) / f"{owner}.json").read_bytes())
+    except (OSError, ValueError):
+        return None
+    whole = isinstance(found, dict) and found.get("hash") == _hash([_LAYOUT, found.get("content")])
+    return found["content"] if whole else None
+
+
+def _write(project: Project, owner: str, content: Mapping[str, Any]) -> None:
+    text = json.dumps({"content": content, "hash": _hash([_LAYOUT, content])}, ensure_ascii=False)
+    path = folder(project) / f"{owner}.json"
+    with suppress(OSError):  # what cannot be kept is looked at again
+        if not path.is_file() or path.read_text(encoding="utf-8") != text:
+            files.write_whole(path, text.encode())
+
+
+def _hash(content: Any) -> str:
+    return hashlib.sha256(json.dumps(content, ensure_ascii=True).encode()).hexdigest()
+
+
+def _asset(project: Project, key: Key, state: State, views: Mapping[Key, Views]) -> dict[str, Any]:
+    node, record, viewed = state.nodes[key], state.records.get(key), views.get(key)
+    paths = [path for listed in viewed.files.values() for path in listed] if viewed else []
+    return {
+        "key": list(key),
+        "table": state.tables[key],
+        "code_version": node.code_version,
+        "deps": [list(dep) for dep in node.deps],
+        "absent": state.absent.get(key, ""),
+        "record": record and _record(record),
+        "failed_errors": list(state.failed_errors.get(key, ())),
+        "view": [path.relative_to(project.home).as_posix() for path in paths],
+        "left_out": bool(viewed and viewed.left_out),
+    }
+
+
+def _record(record: Record) -> dict[str, Any]:
+    return {
+        "code_version": record.code_version,
+        "data_version": record.data_version,
+        "inputs": {name(key): version for key, version in record.inputs.items()},
+        "failed_checks": list(record.failed_checks),
+        "damage": record.damage,
+    }
+
+
+def _index(project: Project, found: Iterable[Mapping[str, Any]]) -> Index:
+    assets = {tuple(asset["key"]): asset for stored in found for asset in stored["assets"]}
+    viewed: dict[str, list[Path]] = {}
+    for asset in assets.values():
+        for path in asset["view"]:
+            viewed.setdefault(asset["table"], []).append(project.home / path)
+    state = State(
+        nodes={key: _node(key, asset) for key, asset in assets.items()},
+        tables={key: asset["table"] for key, asset in assets.items()},
+        absent={key: asset["absent"] for key, asset in assets.items() if asset["absent"]},
+        records=dict(_records(assets)),
+        failed_errors={
+            key: tuple(a["failed_errors"]) for key, a in assets.items() if a["failed_errors"]
+        },
+    )
+    return Index(state, Views(viewed, any(asset["left_out"] for asset in assets.values())))
+
+
+def _node(key: Key, asset: Mapping[str, Any]) -> Node:
+    return Node(key, asset["code_version"], tuple(tuple(dep) for dep in asset["deps"]))
+
+
+def _records(assets: Mapping[Key, Mapping[str, Any]]) -> Iterator[tuple[Key, Record]]:
+    for key, asset in assets.items():
+        if stored := asset["record"]:
+            inputs = {tuple(k.split("/")): v for k, v in stored["inputs"].items()}
+            checks = tuple(stored["failed_checks"])
+            yield key, Record(**{**stored, "inputs": inputs, "failed_checks": checks})
