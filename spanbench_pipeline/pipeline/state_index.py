@@ -110,7 +110,186 @@ class IndexReader:
             found.append(stored)
         return _index(self.project, found)
 
-    def _made_of(
+    def _made_of(self, owner: str) -> str | None:
+        definitions = (self._definitions or {}).get("definitions")
+        return _made_of(self.project, owner, definitions, self._states)
+
+    @cached_property
+    def idle(self) -> bool:
+        """Whether no run that is recorded as under way may need to be ended."""
+        rows = _rows(
+            self.project.dagster / "history" / "runs.db",
+            f"SELECT count(*) FROM runs WHERE status IN ({', '.join('?' * len(_UNDER_WAY))})",
+            _UNDER_WAY,
+        )
+        return rows == [(0,)]
+
+
+def begin() -> int:
+    """Return the time that ``IndexWriter`` needs of the moment before the definitions are read."""
+    return time.time_ns() - _TICK_NS
+
+
+class IndexWriter:
+    """Writes what a look at a home found. ``began`` is when the definitions began to be read.
+
+    ``experiments`` are all of the home; nothing is written where one of them is broken, or reads
+    what cannot be listed, or what decides the answer changed while it was read.
+    """
+
+    def __init__(
+        self, project: Project, experiments: Mapping[str, Experiment], broken: bool, began: int
+    ) -> None:
+        self.project = project
+        self._states = FileStates()
+        self._definitions: str | None = None
+        own_modules = None if broken else _own_modules(experiments.values())
+        watched = own_modules is not None and _watched(project, experiments.values(), own_modules)
+        if own_modules is None or not watched:
+            return
+        searched = _searched(own_modules)
+        digest = _definitions_hash(project, watched, searched, self._states)
+        if digest is not None and self._states.newest < began:
+            self._definitions = digest
+            content = {
+                "watched": watched,
+                "searched": searched,
+                "definitions": self._definitions,
+                "experiments": {corpus: str(e.path) for corpus, e in experiments.items()},
+            }
+            _write(project, "_definitions", content)
+
+    def before(self, corpora: Iterable[str]) -> dict[str, str | None]:
+        """Return what the state of ``corpora`` is made of now, before it is looked at."""
+        if self._definitions is None:
+            return {}
+        return {owner: self._now(owner) for owner in (*corpora, SHARED)}
+
+    def write(
+        self, before: Mapping[str, str | None], state: State, views: Mapping[Key, Views]
+    ) -> None:
+        """Write the state of each corpus of which nothing changed since ``before``."""
+        for owner, made_of in before.items():
+            if made_of is not None and self._now(owner) == made_of:
+                keys = [key for key in state.nodes if _owner(key) == owner]
+                assets = [_asset(self.project, key, state, views) for key in keys]
+                _write(self.project, owner, {"made of": made_of, "assets": assets})
+
+    def _now(self, owner: str) -> str | None:
+        states = FileStates()
+        found = _made_of(self.project, owner, self._definitions, states)
+        if states.newest > time.time_ns() - _TICK_NS:
+            time.sleep(_TICK_NS / 1e9)
+            found = _made_of(self.project, owner, self._definitions, FileStates())
+        return found
+
+
+def _owner(key: Key) -> str:
+    return SHARED if len(key) == 1 else key[0]
+
+
+# What an answer is made of.
+
+
+def _watched(
+    project: Project, experiments: Iterable[Experiment], own_modules: Iterable[str]
+) -> list[str] | None:
+    """Return the files and folders that decide what is defined; None where that is not known."""
+    found = {
+        _PACKAGE,
+        project.root / "data" / "experiments",
+        project.registered,
+        project.root / "data" / "operations.toml",
+        project.home / "operations.toml",
+        project.downloads,
+        project.home / "accepted",
+    }
+    found |= {place for module in own_modules for place in _places(module)}
+    for experiment in experiments:
+        paths = _read_by(project, experiment)
+        if paths is None:
+            return None
+        found |= paths
+    return sorted(map(str, found))
+
+
+def _read_by(project: Project, experiment: Experiment) -> set[Path] | None:
+    """Return the paths outside the home that an experiment reads; None where that is not known."""
+    from spanbench_pipeline.core.errors import NotMeasured
+    from spanbench_pipeline.models import weights
+
+    if experiment.source.get("kind") not in _SOURCES:
+        return None
+    named = [v for k, v in experiment.source.items() if isinstance(v, str) and k != "kind"]
+    models: list[Encoder | Reranker] = [
+        *experiment.encoders.values(),
+        *experiment.rerankers.values(),
+    ]
+    found = {project.root / Path(text).expanduser() for text in named}
+    for model in models:
+        try:
+            folder = weights.locate(model, project.models)
+        except NotMeasured:
+            own = Path(model.model or "").expanduser()
+            # A folder that may come yet; hub and package names lie where is looked anyway.
+            folder = own if len(own.parts) > 1 and own.is_absolute() else project.models
+        if not folder.is_absolute():
+            return None
+        found.add(folder)
+    return found
+
+
+def _own_modules(experiments: Iterable[Experiment]) -> set[str] | None:
+    """Return the packages whose code decides something and is not ours; None where more does.
+
+    What an encoder or reranker of a plug-in computes may depend on anything.
+    """
+    installed = {group: plugins.installed(group) for group in plugins.GROUPS}
+    if installed["spanbench.encoders"] or installed["spanbench.rerankers"]:
+        return None
+    found = {entry.module for entries in installed.values() for entry in entries}
+    found |= {c.strategy for e in experiments for c in e.chunkers.values() if "." in c.strategy}
+    return {module.partition(".")[0] for module in found} - {_PACKAGE.name}
+
+
+def _places(package: str) -> list[Path]:
+    """Return the folders of a package, or the file of a module."""
+    spec = importlib.util.find_spec(package)
+    if spec is None:
+        return []
+    folders = spec.submodule_search_locations
+    return [Path(place) for place in folders or [spec.origin or ""]]
+
+
+def _searched(own_modules: Iterable[str]) -> list[str]:
+    """Return the folders where modules are looked for, as far as they decide what is defined.
+
+    Where a module of one's own is used, which one it is may depend on all of them.
+    """
+    if any(own_modules):
+        return sys.path
+    return [path for path in sys.path if Path(path).name in ("site-packages", "dist-packages")]
+
+
+def _definitions_hash(
+    project: Project, watched: Sequence[str], searched: Sequence[str], states: FileStates
+) -> str | None:
+    found = states.digest(watched)
+    if found is None or not _is_local(project):
+        return None
+    # Packages are added, removed and replaced by their folders' names, which hold the version.
+    here = [path for path in sys.path if path in searched]
+    return _hash([sys.version, here, folder_times(here), found])
+
+
+def _is_local(project: Project) -> bool:
+    """Whether Dagster's records lie in the home's own SQLite files."""
+    with suppress(OSError):
+        return (project.dagster / "dagster.yaml").read_bytes() == SETTINGS.encode()
+    return False
+
+
+def _made_of(
     project: Project, owner: str, definitions: str | None, states: FileStates
 ) -> str | None:
     """Return a hash of all that decides the state of a corpus; None where it is not known."""
