@@ -8,8 +8,8 @@ from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from spanbench_pipeline.config.settings import nearest
 from spanbench_pipeline.core.errors import InputError
+from spanbench_pipeline.core.suggestions import nearest
 from spanbench_pipeline.pipeline import staleness
 from spanbench_pipeline.pipeline.staleness import Key, Node, Record, name
 
