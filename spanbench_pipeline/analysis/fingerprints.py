@@ -13,7 +13,9 @@ import pyarrow as pa
 from spanbench_pipeline.config.experiment import (
     ChunkerSettings,
     Configuration,
+    Encoder,
     Experiment,
+    Reranker,
     bm25_text,
     fusion_text,
 )
@@ -169,14 +171,17 @@ def _levers(
         found["routing"] = f"{config.routing} documents, alpha = {config.routing_alpha}"
     if config.encoder is not None:
         settings = experiment.encoders[config.encoder]
-        found["encoder"] = f"{config.encoder}, at most {settings.max_length} word pieces"
+        found["encoder"] = config.encoder + _limit(settings)
         found["encoder_weights"] = models[config.encoder]
         found["encoder_normalized"] = "yes" if settings.normalize else "no"
     if config.reranker is not None:
-        limit = experiment.rerankers[config.reranker].max_length
-        found["reranker"] = f"{config.reranker}, at most {limit} word pieces"
+        found["reranker"] = config.reranker + _limit(experiment.rerankers[config.reranker])
         found["reranker_weights"] = models[config.reranker]
     return found
+
+
+def _limit(model: Encoder | Reranker) -> str:
+    return "" if model.max_length is None else f", at most {model.max_length} word pieces"
 
 
 def _matching(config: Configuration, unspaced: bool) -> dict[str, str]:

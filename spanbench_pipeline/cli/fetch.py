@@ -15,7 +15,7 @@ from spanbench_pipeline.config.project import Project
 from spanbench_pipeline.core.errors import InputError
 from spanbench_pipeline.corpora import fetch as fetching
 from spanbench_pipeline.corpora import legalbench_fetch
-from spanbench_pipeline.models import weights
+from spanbench_pipeline.models import kinds
 from spanbench_pipeline.pipeline import graph as graphs
 from spanbench_pipeline.pipeline.dagster.instance import open_instance
 from spanbench_pipeline.pipeline.dagster.runner import Runner
@@ -74,8 +74,8 @@ def _models(project: Project) -> str:
     graph = graphs.build(project)
     lines = []
     for settings in _all_models(graph):
-        folder = weights.fetch(settings, project.models)
-        lines.append(f"{settings.name}: {folder}")
+        folder = kinds.fetched(settings, project.models)
+        lines.append(f"{settings.name}: {folder or f'{settings.kind} brings its own weights'}")
     return "\n".join(lines or ["no experiment names a model"])
 
 

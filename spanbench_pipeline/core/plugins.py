@@ -9,13 +9,16 @@ sections) import all of their entries.
 
 from __future__ import annotations
 
+import hashlib
 import importlib
 import sys
 from collections.abc import Iterable, Iterator, Mapping
+from contextlib import contextmanager
 from functools import cache
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from spanbench_pipeline.core.errors import InputError
+from spanbench_pipeline.core.errors import InputError, NotMeasured
 
 if TYPE_CHECKING:
     from importlib.metadata import EntryPoint
@@ -86,6 +89,23 @@ class Registry(Mapping[str, str]):
             raise InputError(f"{where}: {error}") from error
         raise InputError(f"{where}: {key} = {name!r} is unknown{valid}{hint}")
 
+    @contextmanager
+    def blamed(self, name: str) -> Iterator[None]:
+        """Raise InputError that names the plug-in for whatever its code raises in this context.
+
+        An InputError, a NotMeasured and what our own code raises stay as they are.
+        """
+        if name in self.ours:
+            yield
+            return
+        try:
+            yield
+        except (InputError, NotMeasured):
+            raise
+        except (Exception, SystemExit) as error:
+            entry = self._others()[name]
+            raise InputError(f"{_described(entry)} failed: {_reason(error)}") from error
+
     def load_all(self) -> dict[str, Any]:
         """Return what every name stands for. Raise InputError as ``load`` does."""
         return {name: self.load(name) for name in self}
@@ -123,6 +143,17 @@ def versions(modules: Iterable[str]) -> dict[str, str]:
     }
 
 
+def source_hash(module: str) -> str:
+    """Return a hash of the source files of the package that holds a module, or of it alone."""
+    package = importlib.import_module(module.partition(".")[0])
+    file = Path(package.__file__ or "")
+    files = sorted(file.parent.rglob("*.py")) if hasattr(package, "__path__") else [file]
+    digest = hashlib.sha256()
+    for path in files:
+        digest.update(hashlib.sha256(path.read_bytes()).digest())
+    return digest.hexdigest()
+
+
 @cache
 def _scan(_: tuple[str, ...]) -> tuple[EntryPoint, ...]:
     """Return all entry points of GROUPS; looked for once for each search path of Python."""
@@ -145,7 +176,10 @@ def _load(entry: EntryPoint) -> Any:
     try:
         return entry.load()
     except (Exception, SystemExit) as error:  # another's code, which may do anything on import
-        reason = " ".join(f"{type(error).__name__}: {error}".split())
         raise InputError(
-            f"{_described(entry)} cannot be used: {reason}; mend it, or uninstall it"
+            f"{_described(entry)} cannot be used: {_reason(error)}; mend it, or uninstall it"
         ) from error
+
+
+def _reason(error: BaseException) -> str:
+    return " ".join(f"{type(error).__name__}: {error}".split())

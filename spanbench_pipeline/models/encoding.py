@@ -11,9 +11,10 @@ import numpy as np
 from numpy.typing import NDArray
 from tqdm import tqdm
 
-from spanbench_pipeline.config.experiment import Encoder
+from spanbench_pipeline.config.experiment import ENCODERS, Encoder
 from spanbench_pipeline.core.errors import InputError
-from spanbench_pipeline.models import inference, weights
+from spanbench_pipeline.models import kinds
+from spanbench_pipeline.models.kinds import LoadedEncoder
 from spanbench_pipeline.storage import vector_cache
 from spanbench_pipeline.storage.vector_cache import Entry, VectorCache
 
@@ -58,7 +59,7 @@ def encode(
     Raises NotMeasured where the weights are absent; InputError where they are not the declared
     ones or cannot be loaded, and where a vector is zero or not finite, naming the text.
     """
-    fingerprint = weights.fingerprint(settings, models)
+    fingerprint = kinds.fingerprint(settings, models)
     keys = [vector_cache.key(text, fingerprint) for text in texts]
     with VectorCache(cache) as store:
         entries = store.get(list(dict.fromkeys(keys)))
@@ -84,9 +85,8 @@ def encode_anew(
 
     Raises what ``encode`` does.
     """
-    encoder = _Encoder(settings, models)
-    found = [encoder.encode(name, text).vector for name, text in zip(names, texts, strict=True)]
-    return np.stack(found) if found else np.empty((0, 0), np.float32)
+    entries = _Encoder(settings, models).entries(names, texts)
+    return np.stack([e.vector for e in entries]) if entries else np.empty((0, 0), np.float32)
 
 
 def _encode_new(
@@ -103,41 +103,41 @@ def _encode_new(
         disable=None if progress is None else not progress,
         leave=False,
     )
-    with bar, inference.one_thread_each() as threads:
+    with bar:
         while part := dict(islice(waiting, KEEP_EVERY)):
-            done = {}
-            entries = threads.map(encoder.encode, *zip(*part.values(), strict=True))
-            for key, entry in zip(part, entries, strict=True):
-                done[key] = entry
-                bar.update()
-            yield done
+            names, texts = zip(*part.values(), strict=True)
+            yield dict(zip(part, encoder.entries(names, texts), strict=True))
+            bar.update(len(part))
 
 
 class _Encoder:
-    """A loaded encoder, whose ``encode`` may be called from several threads at a time."""
+    """A loaded encoder, whose output is held to what is promised of it."""
 
     def __init__(self, settings: Encoder, models: Path) -> None:
         self.settings = settings
-        self.model = inference.Model(
-            "SentenceTransformer", settings, weights.verified(settings, models)
-        )
+        self.model: LoadedEncoder = kinds.call(settings, "open_encoder", models)
         self.n_without_text = self.model.count("")
 
-    def encode(self, name: str, text: str) -> Entry:
-        """Return the entry of one text; zeros where it has no word piece but the special ones."""
-        import torch
+    def entries(self, names: Sequence[str], texts: Sequence[str]) -> list[Entry]:
+        """Return the entry of each text; zeros where it has no token but the special ones."""
+        with ENCODERS.blamed(self.settings.kind):
+            vectors = np.asarray(self.model.encode(list(texts)) if texts else np.empty((0, 0)))
+            counts = [self.model.count(text) for text in texts]
+        if vectors.ndim != 2 or len(vectors) != len(texts) or vectors.dtype.kind != "f":
+            raise InputError(
+                f"encoder {self.settings.name}: {vectors.dtype} of shape {vectors.shape} for "
+                f"{len(texts)} texts, not one vector of floats each"
+            )
+        vectors = vectors.astype(np.float32)
+        return [self._entry(*row) for row in zip(names, counts, vectors, strict=True)]
 
-        vector = self.model.run(text)["sentence_embedding"].float()
-        if self.settings.normalize:
-            vector = torch.nn.functional.normalize(vector, p=2, dim=1)
-        found = vector[0].numpy()
-        n_tokens = self.model.count(text)
+    def _entry(self, name: str, n_tokens: int, vector: NDArray[np.float32]) -> Entry:
         if n_tokens <= self.n_without_text:
-            return Entry(n_tokens, np.zeros_like(found))
-        if not np.isfinite(found).all() or not found.any():
-            kind = "zero" if np.isfinite(found).all() else "not finite"
+            return Entry(n_tokens, np.zeros_like(vector))
+        if not np.isfinite(vector).all() or not vector.any():
+            kind = "zero" if np.isfinite(vector).all() else "not finite"
             raise InputError(
                 f"{name}: its vector under encoder {self.settings.name} is {kind}; "
                 "the weights are damaged, or not those of a sentence encoder"
             )
-        return Entry(n_tokens, found)
+        return Entry(n_tokens, vector)

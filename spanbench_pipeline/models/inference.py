@@ -124,7 +124,7 @@ def _load_once(kind: Kind, settings: Encoder | Reranker, folder: Path, seed: int
 
 
 def _set_max_length(kind: Kind, model: Any, settings: Encoder | Reranker) -> None:
-    tokenizer, length = model.tokenizer, settings.max_length
+    tokenizer, length = model.tokenizer, settings.max_length or 0
     special = tokenizer.num_special_tokens_to_add(pair=kind == "CrossEncoder")
     if not special < length <= tokenizer.model_max_length:
         raise InputError(

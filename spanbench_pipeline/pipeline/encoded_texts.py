@@ -9,7 +9,7 @@ from pathlib import Path
 from spanbench_pipeline.config.experiment import Experiment
 from spanbench_pipeline.config.project import Project
 from spanbench_pipeline.core.errors import InputError, NotMeasured
-from spanbench_pipeline.models import weights
+from spanbench_pipeline.models import kinds
 from spanbench_pipeline.retrieval import cards
 from spanbench_pipeline.retrieval.texts import chunk_texts
 from spanbench_pipeline.storage import parquet, vector_cache
@@ -46,7 +46,7 @@ def unknown(project: Project, experiments: Iterable[Experiment]) -> list[str]:
 def _models(project: Project, experiment: Experiment) -> Iterator[str]:
     for encoder in experiment.encoders.values():
         with suppress(InputError, NotMeasured):
-            yield weights.fingerprint(encoder, project.models)
+            yield kinds.fingerprint(encoder, project.models)
 
 
 def _texts(folder: Path) -> Iterator[str]:

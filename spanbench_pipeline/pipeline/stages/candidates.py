@@ -22,7 +22,7 @@ from spanbench_pipeline.config.experiment import BM25, DENSE, Configuration, Exp
 from spanbench_pipeline.config.project import Project
 from spanbench_pipeline.core import keys as names
 from spanbench_pipeline.core import tokenizer
-from spanbench_pipeline.models import encoding
+from spanbench_pipeline.models import encoding, kinds
 from spanbench_pipeline.pipeline.stage import Check, Outcome, Reader, Rows, Stage
 from spanbench_pipeline.pipeline.stages import embeddings
 from spanbench_pipeline.pipeline.staleness import Key
@@ -134,8 +134,11 @@ def _modules(experiment: Experiment, source: Source) -> tuple[str, ...]:
     used = ["ranking", "scope", "texts", source.channel]
     if source.channel == DENSE:
         used.append(experiment.dense_engine)
-    encoder = ("spanbench_pipeline.models.encoding",) if source.channel == DENSE else ()
-    return tuple(f"{_ROOM}.{module}" for module in used) + encoder
+    modules = [f"{_ROOM}.{module}" for module in used]
+    if source.channel == DENSE:
+        encoder = experiment.encoders[source.encoder or ""]
+        modules += ["spanbench_pipeline.models.encoding", kinds.module_name(encoder)]
+    return tuple(modules)
 
 
 def _libraries(experiment: Experiment, source: Source) -> tuple[str, ...]:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Callable
-from dataclasses import asdict
 from functools import partial
 from typing import Any
 
@@ -18,7 +17,7 @@ from spanbench_pipeline.config.project import Project
 from spanbench_pipeline.core import keys as names
 from spanbench_pipeline.core import tables
 from spanbench_pipeline.core.errors import NotMeasured
-from spanbench_pipeline.models import encoding, weights
+from spanbench_pipeline.models import encoding, kinds
 from spanbench_pipeline.pipeline.stage import Check, Outcome, Reader, Rows, Stage
 from spanbench_pipeline.pipeline.staleness import Key
 from spanbench_pipeline.retrieval import cards
@@ -46,6 +45,7 @@ def stages(experiment: Experiment, project: Project) -> list[Stage]:
             deps=((experiment.corpus, "chunks", chunker), (experiment.corpus, "documents")),
             modules=(
                 "spanbench_pipeline.models.encoding",
+                kinds.module_name(experiment.encoders[encoder]),
                 "spanbench_pipeline.retrieval.texts",
                 *(["spanbench_pipeline.retrieval.cards"] if card else []),
             ),
@@ -88,10 +88,10 @@ def _slug(experiment: Experiment, chunker: str, encoder: str) -> str:
 def model_params(settings: Encoder | Reranker, project: Project) -> dict[str, Any]:
     """A model's settings and its weights' fingerprint, or that they are absent."""
     try:
-        found = weights.fingerprint(settings, project.models)
+        found = kinds.fingerprint(settings, project.models)
     except NotMeasured as why:
         found = f"absent: {why}"
-    return {**asdict(settings), "weights": found}
+    return {**settings.stated(), "weights": found}
 
 
 def _compute(
@@ -115,7 +115,7 @@ def _compute(
                 "n_tokens": encoded.n_tokens,
             },
         )
-        fingerprint = weights.fingerprint(settings, project.models)
+        fingerprint = kinds.fingerprint(settings, project.models)
         return Outcome(
             table,
             {"texts encoded now": encoded.n_new},

@@ -14,12 +14,19 @@ from typing import Any
 import pyarrow as pa
 
 from spanbench_pipeline.checks import consistency
-from spanbench_pipeline.config.experiment import BM25_SETTINGS, FUSIONS, Configuration, Experiment
+from spanbench_pipeline.config.experiment import (
+    BM25_SETTINGS,
+    FUSIONS,
+    RERANKERS,
+    Configuration,
+    Experiment,
+)
 from spanbench_pipeline.config.project import Project
+from spanbench_pipeline.models import kinds
 from spanbench_pipeline.pipeline.stage import Check, Outcome, Reader, Stage
 from spanbench_pipeline.pipeline.stages import candidates, embeddings
 from spanbench_pipeline.retrieval import convex, fusion, ranking, rerank
-from spanbench_pipeline.retrieval.lists import Lists
+from spanbench_pipeline.retrieval.lists import Floats, Ints, Lists
 from spanbench_pipeline.retrieval.texts import chunk_texts
 
 _ROOM = "spanbench_pipeline.retrieval"
@@ -47,7 +54,7 @@ def _stage(experiment: Experiment, config: Configuration, project: Project) -> S
         description=f"What the configuration {config.name} returns, {experiment.depth} deep.",
         compute=partial(_compute, experiment, config),
         deps=tuple(deps),
-        modules=_modules(config),
+        modules=_modules(experiment, config),
         params=_params(experiment, config, project),
         libraries=embeddings.MODEL_LIBRARIES if config.reranker else (),
         checks=_checks(experiment, config),
@@ -56,14 +63,17 @@ def _stage(experiment: Experiment, config: Configuration, project: Project) -> S
     )
 
 
-def _modules(config: Configuration) -> tuple[str, ...]:
+def _modules(experiment: Experiment, config: Configuration) -> tuple[str, ...]:
     used = {
         "ranking": True,
         _FUSIONS[config.fusion][0]: config.fusion_used is not None,
         "rerank": config.reranker is not None,
         "texts": config.reranker is not None,
     }
-    return tuple(f"{_ROOM}.{module}" for module, use in used.items() if use)
+    modules = [f"{_ROOM}.{module}" for module, use in used.items() if use]
+    if config.reranker is not None:
+        modules.append(kinds.module_name(experiment.rerankers[config.reranker]))
+    return tuple(modules)
 
 
 def _params(experiment: Experiment, config: Configuration, project: Project) -> dict[str, Any]:
@@ -111,10 +121,16 @@ def _reranker(
     """The configuration's reranker over rows of the tables; None where it has none."""
     if config.reranker is None:
         return None
-    model = rerank.load(experiment.rerankers[config.reranker], reader.project.models)
+    settings = experiment.rerankers[config.reranker]
+    model = rerank.load(settings, reader.project.models)
     texts = chunk_texts(reader.table("documents"), reader.table("chunks", config.chunker))
     asked = reader.table("queries")["query"].to_pylist()
-    return lambda query, rows: rerank.score_pairs(asked[query], [texts[r] for r in rows], model)
+
+    def score(query: int, rows: Ints) -> Floats:
+        with RERANKERS.blamed(settings.kind):
+            return rerank.score_pairs(asked[query], [texts[r] for r in rows], model)
+
+    return score
 
 
 def _checks(experiment: Experiment, config: Configuration) -> tuple[Check, ...]:

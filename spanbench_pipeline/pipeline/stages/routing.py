@@ -12,7 +12,7 @@ from spanbench_pipeline.checks import routing as checks
 from spanbench_pipeline.config.experiment import Configuration, Encoder, Experiment
 from spanbench_pipeline.config.project import Project
 from spanbench_pipeline.core import tokenizer
-from spanbench_pipeline.models import encoding
+from spanbench_pipeline.models import encoding, kinds
 from spanbench_pipeline.pipeline.stage import Check, Outcome, Reader, Stage
 from spanbench_pipeline.pipeline.stages import embeddings
 from spanbench_pipeline.pipeline.staleness import Key
@@ -41,6 +41,7 @@ def _stage(experiment: Experiment, config: Configuration, project: Project) -> S
         deps=((corpus, "documents"), (corpus, "queries")),
         modules=(
             "spanbench_pipeline.models.encoding",
+            kinds.module_name(encoder),
             "spanbench_pipeline.retrieval.cards",
             "spanbench_pipeline.retrieval.routing",
         ),
