@@ -402,8 +402,8 @@ def documented(kind: str) -> dict[str, str]:
     ("kind", "settings", "no_keys"),
     [
         ("experiment", Experiment, {"path"}),
-        ("encoder", Encoder, {"name"}),
-        ("reranker", Reranker, {"name"}),
+        ("encoder", Encoder, {"name", "parameters"}),
+        ("reranker", Reranker, {"name", "parameters"}),
         ("configuration", Configuration, {"name"}),
     ],
 )
