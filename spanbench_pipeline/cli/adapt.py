@@ -14,9 +14,9 @@ from spanbench_pipeline.config import experiment as experiments
 from spanbench_pipeline.config.project import Project
 from spanbench_pipeline.core import evalset
 from spanbench_pipeline.core.errors import InputError
+from spanbench_pipeline.core.open_files import is_read_once
 from spanbench_pipeline.corpora import adapt as adapting
 from spanbench_pipeline.corpora import manifest, source
-from spanbench_pipeline.formats.given_file import is_passing
 
 SHOWN = 5
 """Gold spans with white space at an edge that are named; the others are counted."""
@@ -35,7 +35,7 @@ def adapt(
     What of an experiment that was registered before changes is a part of it.
     """
     for given in (queries, metadata):
-        if given is not None and is_passing(given):
+        if given is not None and is_read_once(given):
             raise InputError(f"{given}: not a regular file, and every run reads it again")
     for cap, value in caps.items():
         if value < 1:

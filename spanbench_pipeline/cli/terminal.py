@@ -10,7 +10,14 @@ import unicodedata
 import warnings
 from collections.abc import Iterable, Sequence
 
-_CONTROLS = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f\u061c\u200e\u200f\u2028-\u202e\u2066-\u2069]")
+from spanbench_pipeline.core.codepoints import (
+    CONTROL_CODES,
+    DIRECTION_CONTROLS,
+    DIRECTION_MARKS,
+    LINE_SEPARATORS,
+)
+
+_CONTROLS = re.compile(f"[{CONTROL_CODES}{LINE_SEPARATORS}{DIRECTION_MARKS}{DIRECTION_CONTROLS}]")
 """What a terminal obeys rather than shows, or shows in another order than it is written; not the
 tab and the line feed."""
 

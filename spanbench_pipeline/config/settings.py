@@ -16,6 +16,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar, cast, get_args, get_type_hints
 
 from spanbench_pipeline.core.errors import InputError, refuse_all
+from spanbench_pipeline.core.open_files import is_read_once
 from spanbench_pipeline.core.suggestions import nearest
 
 if TYPE_CHECKING:
@@ -64,7 +65,7 @@ def parse(path: Path) -> dict[str, Any]:
 
     A byte order mark at its start is not part of its content, as TOML has it.
     """
-    if path.is_fifo():  # opened, it would wait for a writer
+    if is_read_once(path) and not path.is_dir():  # opened, it would wait for a writer
         raise InputError(f"{path}: cannot be read: a pipe, and every command reads it again")
     try:
         return tomllib.loads(path.read_text(encoding="utf-8-sig"))

@@ -8,6 +8,13 @@ from functools import lru_cache
 
 from spanbench_pipeline.core.errors import InputError
 
+CONTROL_CODES = r"\x00-\x08\x0b-\x1f\x7f-\x9f"
+"""Control characters but for tab and line feed; like the next three for a class of a pattern."""
+LINE_SEPARATORS = "\u2028\u2029"
+DIRECTION_MARKS = "\u061c\u200e\u200f"
+DIRECTION_CONTROLS = "\u202a-\u202e\u2066-\u2069"
+"""With the marks what Unicode calls bidirectional controls: they turn the order in which others
+are shown."""
 BLANK_CATEGORIES = frozenset({"Cc", "Zs", "Zl", "Zp"})
 """Control characters, spaces and separators."""
 BLANK_WIDE = frozenset("\u2800\u3164\uffa0")

@@ -13,7 +13,12 @@ import unicodedata
 from collections.abc import Collection, Hashable, Iterable, Mapping
 from typing import NewType, Self, TypeVar
 
-from spanbench_pipeline.core.codepoints import BLANK_WIDE, has_no_width
+from spanbench_pipeline.core.codepoints import (
+    BLANK_WIDE,
+    DIRECTION_CONTROLS,
+    DIRECTION_MARKS,
+    has_no_width,
+)
 
 SLUG = re.compile(r"[a-z0-9]+(_[a-z0-9]+)*")
 MAX_KEY = 200
@@ -24,8 +29,7 @@ _DIGITS = (8, 16, 64)
 """Hexadecimal digits of a hash: the first number that tells the keys apart."""
 _UNSEEN = {"Cc": "a control character", "Cs": "half a character", "Zl": "a line break"}
 _UNSEEN["Zp"] = _UNSEEN["Zl"]
-_TURNING = frozenset("\u061c\u200e\u200f\u202a\u202b\u202c\u202d\u202e\u2066\u2067\u2068\u2069")
-"""What Unicode calls bidirectional controls: they turn the order in which others are shown."""
+_TURNING = re.compile(f"[{DIRECTION_MARKS}{DIRECTION_CONTROLS}]")
 _NAMELESS = "name"
 """Stands for the slug of a name that has none."""
 
@@ -161,7 +165,7 @@ def seen_as(name: str) -> str:
 def problem(name: str) -> str:
     """Return why a text cannot be a name; empty where it can."""
     for character in name:
-        if character in _TURNING:
+        if _TURNING.match(character):
             return f"name {name!r} holds a control of text direction ({character!a})"
         if what := _UNSEEN.get(unicodedata.category(character)):
             return f"name {name!r} holds {what} ({character!r})"

@@ -24,6 +24,7 @@ from spanbench_pipeline.core.evalset import Document, GoldSpan, Query
 from spanbench_pipeline.corpora import archive, files, source
 from spanbench_pipeline.corpora.archive import Provenance
 from spanbench_pipeline.corpora.source import SourceFile
+from spanbench_pipeline.formats.strict_json import field
 
 FOLDER = "cuad"
 """Where ``fetch`` puts member and record, below ``Project.downloads``."""
@@ -184,7 +185,7 @@ def parse(data: bytes, excluded: frozenset[str]) -> list[Contract]:
         raise InputError(f"{MEMBER}: not valid JSON: nested too deep") from error
     contracts = [
         _contract(entry, f"{MEMBER}, contract number {number}", excluded)
-        for number, entry in enumerate(_value(entries, "data", list, MEMBER), 1)
+        for number, entry in enumerate(field(entries, "data", list, MEMBER), 1)
     ]
     for title, count in Counter(c.title for c in contracts).items():
         if count > 1:
@@ -309,15 +310,15 @@ def _evalset(
 
 
 def _contract(entry: Any, where: str, excluded: frozenset[str]) -> Contract:
-    title = _value(entry, "title", str, where)
+    title = field(entry, "title", str, where)
     where = f"{MEMBER}, contract {title!r}"
-    paragraphs = _value(entry, "paragraphs", list, where)
+    paragraphs = field(entry, "paragraphs", list, where)
     if len(paragraphs) != 1:
         raise InputError(f"{where}: {len(paragraphs)} paragraphs; a contract is exactly one")
-    text = join_surrogates(_value(paragraphs[0], "context", str, where), where)
+    text = join_surrogates(field(paragraphs[0], "context", str, where), where)
     if "\0" in text:
         raise InputError(f"{where}: character {text.index(chr(0))} is NUL, which no text holds")
-    entries = _value(paragraphs[0], "qas", list, where)
+    entries = field(paragraphs[0], "qas", list, where)
     questions = [_question(qa, title, text, where) for qa in entries]
     for question_id, count in Counter(q.question_id for q in questions).items():
         if count > 1:
@@ -327,16 +328,16 @@ def _contract(entry: Any, where: str, excluded: frozenset[str]) -> Contract:
 
 
 def _question(entry: Any, title: str, text: str, where: str) -> Question:
-    question_id = _value(entry, "id", str, where)
+    question_id = field(entry, "id", str, where)
     where = f"{where}, question {question_id!r}"
     prefix, clause_type = f"{title}__", question_id[len(title) + 2 :]
     if not question_id.startswith(prefix) or not clause_type:
         raise InputError(f"{where}: a question's id must be <title>__<clause type>")
-    _, found, details = _value(entry, "question", str, where).partition("Details:")
+    _, found, details = field(entry, "question", str, where).partition("Details:")
     query = " ".join(details.split())  # no-break spaces are white space to split()
     if not found or not query:
         raise InputError(f"{where}: the question has nothing after 'Details:'")
-    answers = _value(entry, "answers", list, where)
+    answers = field(entry, "answers", list, where)
     return Question(
         question_id, clause_type, query, tuple(_answer(answer, text, where) for answer in answers)
     )
@@ -344,7 +345,7 @@ def _question(entry: Any, title: str, text: str, where: str) -> Question:
 
 def _answer(entry: Any, text: str, where: str) -> tuple[int, str]:
     """Return an answer's offset and text, which must be what stands there."""
-    start, answer = _value(entry, "answer_start", int, where), _value(entry, "text", str, where)
+    start, answer = field(entry, "answer_start", int, where), field(entry, "text", str, where)
     if not 0 <= start < start + len(answer) <= len(text):
         raise InputError(
             f"{where}: answer [{start}, {start + len(answer)}) is outside the text, which has "
@@ -357,14 +358,3 @@ def _answer(entry: Any, text: str, where: str) -> tuple[int, str]:
             f"answer is {answer[:120]!r}"
         )
     return start, answer
-
-
-def _value(entry: Any, key: str, kind: type, where: str) -> Any:
-    """Return ``entry[key]``, which must be of that type."""
-    if not isinstance(entry, dict):
-        raise InputError(f"{where}: must be an object with key {key!r}")
-    if key not in entry:
-        raise InputError(f"{where}: key {key!r} is missing")
-    if type(entry[key]) is not kind:
-        raise InputError(f"{where}: {key} must be of type {kind.__name__}")
-    return entry[key]

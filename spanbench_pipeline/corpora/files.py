@@ -11,9 +11,10 @@ from contextlib import contextmanager
 from io import BufferedReader
 from pathlib import Path
 
+from spanbench_pipeline.core.codepoints import CONTROL_CODES, LINE_SEPARATORS
 from spanbench_pipeline.core.errors import InputError
 
-UNFIT_IN_NAMES = re.compile(r"[\x00-\x1f\x7f-\x9f\u2028\u2029]")
+UNFIT_IN_NAMES = re.compile(rf"[\t\n{CONTROL_CODES}{LINE_SEPARATORS}]")
 """What a document's file name may not hold: it would break the lines of messages and files."""
 
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import random
-import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -12,6 +11,7 @@ from spanbench_pipeline.core.errors import InputError
 from spanbench_pipeline.core.evalset import GoldSpan, Query
 from spanbench_pipeline.formats import legalbench_names as names
 from spanbench_pipeline.formats import strict_json
+from spanbench_pipeline.formats.strict_json import field, whole
 
 MINI_TESTS = 194
 """Tests of each benchmark in the mini set."""
@@ -65,7 +65,7 @@ def parse(data: bytes, benchmark: str) -> list[BenchmarkTest]:
     """
     where = file_of(benchmark)
     text = strict_json.decode(data, where).removeprefix(strict_json.BOM)
-    entries = _value(strict_json.parse(text, where), "tests", list, where)
+    entries = field(strict_json.parse(text, where), "tests", list, where)
     if not entries:
         raise InputError(f"{where}: it holds no tests")
     return [_test(entry, benchmark, number) for number, entry in enumerate(entries, 1)]
@@ -134,7 +134,7 @@ def _draw(seed: str) -> float:
 
 def _test(entry: Any, benchmark: str, number: int) -> BenchmarkTest:
     where = f"{file_of(benchmark)}, test {number}"
-    found = _value(entry, "snippets", list, where)
+    found = field(entry, "snippets", list, where)
     if not found:
         raise InputError(f"{where}: it has no snippets")
     snippets = tuple(_snippet(s, f"{where}, snippet {n}") for n, s in enumerate(found, 1))
@@ -144,36 +144,16 @@ def _test(entry: Any, benchmark: str, number: int) -> BenchmarkTest:
                 f"{where}: file_path {snippet.path!r} is not of this benchmark: it must open with "
                 f"'{benchmark}/'"
             )
-    return BenchmarkTest(benchmark, number, _value(entry, "query", str, where), snippets)
+    return BenchmarkTest(benchmark, number, field(entry, "query", str, where), snippets)
 
 
 def _snippet(entry: Any, where: str) -> Snippet:
-    span = _value(entry, "span", list, where)
+    span = field(entry, "span", list, where)
     if len(span) != 2:
         raise InputError(f"{where}: span {span} must be [start, end]")
     return Snippet(
-        _value(entry, "file_path", str, where),
-        _offset(span[0], where),
-        _offset(span[1], where),
-        _value(entry, "answer", str, where),
+        field(entry, "file_path", str, where),
+        whole(span[0], "an offset", where),
+        whole(span[1], "an offset", where),
+        field(entry, "answer", str, where),
     )
-
-
-def _offset(value: Any, where: str) -> int:
-    if not isinstance(value, strict_json.Number) or not re.fullmatch(r"-?\d{1,18}", value.text):
-        raise InputError(f"{where}: offset {value!r} must be a whole number of characters")
-    return int(value.text)
-
-
-def _value(entry: Any, key: str, kind: type, where: str) -> Any:
-    """Return ``entry[key]``, which must be of that type."""
-    if not isinstance(entry, dict):
-        raise InputError(f"{where}: must be an object, not {strict_json.kind(entry)}")
-    if key not in entry:
-        raise InputError(f"{where}: key {key!r} is missing")
-    if type(entry[key]) is not kind:
-        raise InputError(f"{where}: {key} is {strict_json.kind(entry[key])}; {_WANTED[kind]}")
-    return entry[key]
-
-
-_WANTED: dict[type, str] = {list: "it must be an array", str: "it must be text"}

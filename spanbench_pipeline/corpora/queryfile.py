@@ -11,9 +11,9 @@ from spanbench_pipeline.core import evalset, suggestions
 from spanbench_pipeline.core.codepoints import is_blank
 from spanbench_pipeline.core.errors import SHOWN, InputError, refuse_all
 from spanbench_pipeline.core.evalset import GoldSpan, Query
-from spanbench_pipeline.core.suggestions import nearest, suggested
+from spanbench_pipeline.core.suggestions import suggested
 from spanbench_pipeline.formats import strict_json
-from spanbench_pipeline.formats.strict_json import Number, kind
+from spanbench_pipeline.formats.strict_json import kind
 
 KEYS = ("query", "doc_id", "gold_texts", "gold_spans", "query_id", "clause_type", "filters")
 SPAN_KEYS = ("start", "end", "text")
@@ -122,9 +122,7 @@ def _query(
     value = strict_json.parse(line, at)
     if not isinstance(value, dict):
         raise InputError(f"{at}: a query must be an object, not {kind(value)}")
-    for key in value:
-        if key not in KEYS:
-            raise InputError(f"{at}: unknown key {key!r}{nearest(key, KEYS)}")
+    strict_json.known(value, KEYS, at)
     given = {key: found for key, found in value.items() if found is not None}
     text, doc_id = (_required(given, key, at) for key in ("query", "doc_id"))
     if doc_id not in texts:
@@ -150,13 +148,9 @@ def _required(given: Fields, key: str, at: str) -> str:
 
 
 def _optional(given: Fields, key: str, at: str) -> str | None:
-    found = given.get(key)
-    if found is None:
-        return None
-    if not isinstance(found, str):
-        raise InputError(f"{at}: {key} must be text, not {kind(found)}")
+    found = strict_json.text(given, key, at)
     # A doc_id is a file's name, which may be blank; that one is found, or unknown.
-    if key != "doc_id" and is_blank(found):
+    if found is not None and key != "doc_id" and is_blank(found):
         raise InputError(f"{at}: {key} is empty")
     return found
 
@@ -172,9 +166,7 @@ def _gold(given: Fields, at: str, doc_id: str, text: str, problems: Problems) ->
             + ("both" if keys else "neither")
         )
     key = keys[0]
-    entries = given[key]
-    if not isinstance(entries, list):
-        raise InputError(f"{at}: {key} must be an array, not {kind(entries)}")
+    entries: list[Any] = strict_json.field(given, key, list, at)
     if not entries:
         raise InputError(f"{at}: {key} is empty: a query needs a gold span")
     one = _located if key == "gold_texts" else _span
@@ -224,7 +216,7 @@ def _span(entry: Any, at: str, doc_id: str, text: str, _: bool) -> GoldSpan:
     so.
     """
     offsets, expected = _span_fields(entry, at)
-    start, end = (_offset(value, at) for value in offsets)
+    start, end = (strict_json.whole(value, "an offset", at) for value in offsets)
     if not 0 <= start < end <= len(text):
         raise InputError(
             f"{at}: [{start}, {end}) must satisfy 0 <= start < end <= {len(text)}, the number "
@@ -247,23 +239,10 @@ def _span_fields(entry: Any, at: str) -> tuple[list[Any], str | None]:
         return entry, None
     if not isinstance(entry, dict):
         raise InputError(f"{at}: {shape}, not {_shown(entry)}")
-    for key in entry:
-        if key not in SPAN_KEYS:
-            raise InputError(f"{at}: unknown key {key!r}{nearest(key, SPAN_KEYS)}")
+    strict_json.known(entry, SPAN_KEYS, at)
     if not {"start", "end"} <= entry.keys():
         raise InputError(f"{at}: {shape}; start or end is missing")
-    text = entry.get("text")
-    if text is not None and not isinstance(text, str):
-        raise InputError(f"{at}: text must be text, not {kind(text)}")
-    return [entry["start"], entry["end"]], text
-
-
-def _offset(value: Any, at: str) -> int:
-    if not isinstance(value, Number) or not value.text.removeprefix("-").isdigit():
-        raise InputError(f"{at}: an offset must be a whole number, not {_shown(value)}")
-    if len(value.text) > 15:
-        raise InputError(f"{at}: offset {value.text[:15]}… is beyond any text")
-    return int(value.text)
+    return [entry["start"], entry["end"]], strict_json.text(entry, "text", at)
 
 
 def _identified(queries: list[tuple[str, Query | None]], problems: Problems) -> list[Query]:

@@ -11,11 +11,11 @@ import pyarrow as pa
 from spanbench_pipeline.core import tables
 from spanbench_pipeline.core.errors import InputError
 from spanbench_pipeline.core.evalset import texts
-from spanbench_pipeline.formats import columns, fields, json_file
+from spanbench_pipeline.formats import columns, fields, json_file, strict_json
 from spanbench_pipeline.formats.given_file import Given
 from spanbench_pipeline.formats.ids import unknown
 from spanbench_pipeline.formats.offsets import differing, outside
-from spanbench_pipeline.formats.strict_json import kind
+from spanbench_pipeline.formats.strict_json import kind, shown
 
 GIVEN = "given"
 """The chunker's name in the tables where the chunks come from a file."""
@@ -136,7 +136,7 @@ def _lines(given: Given) -> list[_Row]:
     if text.strip() and not text.lstrip().startswith(("{", "[")):
         first = text.lstrip().partition("\n")[0].strip()
         raise InputError(
-            f"{given.where} line 1: {fields.shown(first)} is no JSON; chunks are given as JSON "
+            f"{given.where} line 1: {shown(first)} is no JSON; chunks are given as JSON "
             "lines or Parquet"
         )
     for where, value in json_file.values(text, given.where):
@@ -144,9 +144,11 @@ def _lines(given: Given) -> list[_Row]:
             raise InputError(f"{where}: a chunk must be an object, not {kind(value)}")
         stated = _of_beir(value)
         fields.others(stated, _KNOWN, where)
-        chunk_id, doc_id = (fields.required(stated, key, where) for key in ("chunk_id", "doc_id"))
+        chunk_id, doc_id = (
+            strict_json.required(stated, key, where) for key in ("chunk_id", "doc_id")
+        )
         start, end = (_offset(stated, key, where) for key in ("start", "end"))
-        said = {key: fields.text(stated, key, where) for key in _OPTIONAL}
+        said = {key: strict_json.text(stated, key, where) for key in _OPTIONAL}
         rows.append(_Row(where, chunk_id, (doc_id, start, end), said))
     return rows
 

@@ -1,4 +1,4 @@
-"""Fields of parsed JSON, held to what an entry of a ranking needs."""
+"""The fields of a ranking's entry, read from parsed JSON."""
 
 from __future__ import annotations
 
@@ -7,44 +7,11 @@ from collections.abc import Collection, Mapping
 from typing import Any
 
 from spanbench_pipeline.core.errors import InputError
-from spanbench_pipeline.formats.strict_json import Number, kind
+from spanbench_pipeline.formats.strict_json import Number, cut, shown, text, whole
 
-_WHOLE_DIGITS = 15
 PLACES = ("doc_id", "start", "end", "start_char", "end_char")
 ENTRY = (*PLACES, "chunk_id", "score", "text", "rank")
 """The keys of an entry that say something to score; every other is left alone."""
-
-
-def text(given: Mapping[str, Any], key: str, where: str) -> str | None:
-    """Text under ``key``; None where it is absent or null."""
-    value = given.get(key)
-    if value is not None and not isinstance(value, str):
-        raise InputError(f"{where}: {key} must be text, not {kind(value)}")
-    return value
-
-
-def required(given: Mapping[str, Any], key: str, where: str) -> str:
-    """Text under ``key``, which must be there and not be empty."""
-    value = text(given, key, where)
-    if not value:
-        raise InputError(f"{where}: key {key!r} is {'missing' if value is None else 'empty'}")
-    return value
-
-
-def whole(value: Any, what: str, where: str) -> int:
-    """A whole number, written as one: 10.0 and "10" are refused."""
-    if not isinstance(value, Number):
-        raise InputError(f"{where}: {what} must be a whole number, not {shown(value)}")
-    return whole_text(value.text, what, where)
-
-
-def whole_text(text: str, what: str, where: str) -> int:
-    """A whole number by its digits, ASCII alone."""
-    if not text.isascii() or not text.removeprefix("-").isdigit():
-        raise InputError(f"{where}: {what} must be a whole number, not {_cut(text)}")
-    if len(text) > _WHOLE_DIGITS:
-        raise InputError(f"{where}: {what} {text[:_WHOLE_DIGITS]}… is beyond any text or list")
-    return int(text)
 
 
 def statements(value: Mapping[str, Any], where: str) -> dict[str, Any]:
@@ -92,16 +59,5 @@ def score(given: Mapping[str, Any], where: str) -> float | None:
         raise InputError(f"{where}: score must be a number, not {shown(value)}")
     found = float(value.text)
     if not math.isfinite(found):
-        raise InputError(f"{where}: score {_cut(value.text)} is beyond any number that could order")
+        raise InputError(f"{where}: score {cut(value.text)} is beyond any number that could order")
     return found
-
-
-def shown(value: Any) -> str:
-    """A value as a message quotes it."""
-    if isinstance(value, str):
-        return repr(_cut(value))
-    return _cut(value.text) if isinstance(value, Number) else kind(value)
-
-
-def _cut(text: str) -> str:
-    return text if len(text) <= 60 else text[:60] + "…"

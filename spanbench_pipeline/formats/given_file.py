@@ -10,9 +10,6 @@ from pathlib import Path
 from spanbench_pipeline.core.errors import InputError
 from spanbench_pipeline.formats import filetypes, strict_json
 
-_OF_PROCESSES = ("/dev/stdin", "/dev/fd", "/proc")
-"""Paths that name another file in another process."""
-
 
 @dataclass(frozen=True)
 class Given:
@@ -58,9 +55,3 @@ def given(path: Path) -> Given:
     except (OSError, ValueError) as error:  # ValueError: a NUL in the name
         reason = getattr(error, "strerror", None) or error
         raise InputError(f"{path}: cannot be read: {reason}") from error
-
-
-def is_passing(path: Path) -> bool:
-    """Whether what is there can be read once only: a pipe, or an open file of this process."""
-    own = any(path.absolute().is_relative_to(folder) for folder in _OF_PROCESSES)
-    return own or (path.exists() and not path.is_file())

@@ -14,10 +14,10 @@ from typing import Any
 import pyarrow as pa
 
 from spanbench_pipeline.core.errors import InputError
-from spanbench_pipeline.formats import Entry, GivenList, fields, stamp
+from spanbench_pipeline.formats import Entry, GivenList, fields, stamp, strict_json
 from spanbench_pipeline.formats.json_file import Value
 from spanbench_pipeline.formats.stamp import Stamp
-from spanbench_pipeline.formats.strict_json import kind
+from spanbench_pipeline.formats.strict_json import kind, shown
 
 Fields = dict[str, Any]
 
@@ -81,7 +81,7 @@ def read(values: Sequence[Value]) -> list[GivenList]:
     configs = {
         value["config"]: where
         for where, value in values
-        if fields.text(value, "config", where) is not None
+        if strict_json.text(value, "config", where) is not None
     }
     if len(configs) > 1:
         named = ", ".join(f"{config!r} ({where})" for config, where in sorted(configs.items())[:5])
@@ -110,7 +110,7 @@ def stamp_of(values: Sequence[Value]) -> Stamp | None:
 def _list(value: Any, where: str) -> GivenList:
     if not isinstance(value, dict):
         raise InputError(f"{where}: must be an object with query_id and a list, not {kind(value)}")
-    query_id = fields.required(value, "query_id", where)
+    query_id = strict_json.required(value, "query_id", where)
     arrays = [key for key, inner in value.items() if isinstance(inner, list)]
     at = f"{where}, query {query_id}"
     if len(arrays) != 1:
@@ -122,7 +122,7 @@ def _list(value: Any, where: str) -> GivenList:
     for number, entry in enumerate(entries, 1):
         made.append(_entry(entry, f"{at}, entry {number}", number, others))
         _require_same(entry, value, f"{at}, entry {number}")
-    query, corpus = (fields.text(value, key, at) for key in ("query", "corpus"))
+    query, corpus = (strict_json.text(value, key, at) for key in ("query", "corpus"))
     return GivenList(
         query_id, tuple(made), where, query=query, corpus=corpus, others=frozenset(others)
     )
@@ -133,8 +133,7 @@ def _require_same(entry: Fields, line: Fields, where: str) -> None:
     for key in _OF_THE_LINE:
         if key in entry and key in line and entry[key] != line[key]:
             raise InputError(
-                f"{where}: its {key} is {fields.shown(entry[key])}, but its list is of "
-                f"{fields.shown(line[key])}"
+                f"{where}: its {key} is {shown(entry[key])}, but its list is of {shown(line[key])}"
             )
 
 

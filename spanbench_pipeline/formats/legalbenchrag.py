@@ -16,12 +16,12 @@ import pyarrow as pa
 
 from spanbench_pipeline.core.errors import InputError
 from spanbench_pipeline.core.evalset import EvalSet, texts
-from spanbench_pipeline.formats import Entry, GivenList, fields, stamp
+from spanbench_pipeline.formats import Entry, GivenList, fields, stamp, strict_json
 from spanbench_pipeline.formats import legalbench_names as names
 from spanbench_pipeline.formats.ids import closest, unknown
 from spanbench_pipeline.formats.json_file import Value
 from spanbench_pipeline.formats.stamp import Stamp
-from spanbench_pipeline.formats.strict_json import kind
+from spanbench_pipeline.formats.strict_json import kind, shown
 
 LISTS, FOUND = "qa_result_list", "retrieved_snippets"
 Place = tuple[str, int, int]
@@ -112,7 +112,7 @@ def _entry(
     others |= fields.others(value, (*_OURS, *fields.ENTRY), where)
     said = fields.statements(value, where)
     own: dict[str, str | int | None] = {"doc_id": doc_id, "start": start, "end": end}
-    own["text"] = fields.text(value, "answer", where)
+    own["text"] = strict_json.text(value, "answer", where)
     for key, stated in own.items():
         if stated is not None and said[key] not in (None, stated):
             raise InputError(
@@ -124,17 +124,17 @@ def _entry(
 
 
 def _quoted(said: str | int) -> str:
-    return fields.shown(said) if isinstance(said, str) else str(said)
+    return shown(said) if isinstance(said, str) else str(said)
 
 
 def _place(value: Any, where: str, document: Callable[[str, str], str]) -> Place:
     if not isinstance(value, dict):
         raise InputError(f"{where}: must be an object with file_path and span, not {kind(value)}")
-    doc_id = document(fields.required(value, "file_path", where), where)
+    doc_id = document(strict_json.required(value, "file_path", where), where)
     span = value.get("span")
     if not isinstance(span, list) or len(span) != 2:
-        raise InputError(f"{where}: span must be [start, end], not {fields.shown(span)}")
-    start, end = (fields.whole(offset, "an offset of span", where) for offset in span)
+        raise InputError(f"{where}: span must be [start, end], not {shown(span)}")
+    start, end = (strict_json.whole(offset, "an offset of span", where) for offset in span)
     return doc_id, start, end
 
 
@@ -147,9 +147,7 @@ def _documents(evalset: EvalSet) -> Callable[[str, str], str]:
         for candidate in (names.document_id(path), path, canonical):
             if candidate in known:
                 return candidate
-        raise InputError(
-            f"{where}: unknown document {fields.shown(path)}{closest(canonical, known)}"
-        )
+        raise InputError(f"{where}: unknown document {shown(path)}{closest(canonical, known)}")
 
     return find
 
@@ -166,7 +164,7 @@ def _identifier(evalset: EvalSet) -> Callable[[Any, str, Callable[[str, str], st
     def find(result: Any, where: str, document: Callable[[str, str], str]) -> str:
         if not isinstance(result, dict):
             raise InputError(f"{where}: must be an object with qa_gt, not {kind(result)}")
-        given, truth = fields.text(result, "query_id", where), result.get("qa_gt")
+        given, truth = strict_json.text(result, "query_id", where), result.get("qa_gt")
         if not isinstance(truth, dict) and (given is None or truth is not None):
             raise InputError(f"{where}: qa_gt must be an object, not {kind(truth)}")
         truth = truth or {}
@@ -176,7 +174,7 @@ def _identifier(evalset: EvalSet) -> Callable[[Any, str, Callable[[str, str], st
             _check_id(given, truth, where, asks)
             ids = [given]
         else:
-            query = fields.required(truth, "query", where)
+            query = strict_json.required(truth, "query", where)
             ids = by_text.get(query, [])
             if len(ids) > 1:
                 ids = [i for i in ids if _same_gold(places, gold[i])]
@@ -199,23 +197,21 @@ def _check_id(given: str, truth: Mapping[str, Any], where: str, asks: Mapping[st
     query = truth.get("query")
     if query is not None and query != asks[given]:
         raise InputError(
-            f"{where}: query_id {given!r} asks {fields.shown(asks[given])}, but qa_gt asks "
-            f"{fields.shown(query)}"
+            f"{where}: query_id {given!r} asks {shown(asks[given])}, but qa_gt asks {shown(query)}"
         )
 
 
 def _unclear(query: str, ids: Sequence[str], by_text: Mapping[str, Sequence[str]]) -> str:
     asked = by_text.get(query, [])
     if not asked:
-        return f"no query of the corpus asks {fields.shown(query)}"
+        return f"no query of the corpus asks {shown(query)}"
     if not ids:
         return (
-            f"{len(asked)} queries of the corpus ask {fields.shown(query)}, none with this gold: "
+            f"{len(asked)} queries of the corpus ask {shown(query)}, none with this gold: "
             f"{', '.join(asked)}"
         )
     return (
-        f"queries {', '.join(ids)} ask {fields.shown(query)} with the same gold; say which with "
-        "query_id"
+        f"queries {', '.join(ids)} ask {shown(query)} with the same gold; say which with query_id"
     )
 
 

@@ -1,4 +1,4 @@
-"""JSON as people write it for measurement: nothing given twice, numbers by their text.
+"""Read JSON strictly: nothing given twice, numbers by their text, every field of its type.
 
 Python's own reading keeps the last of two equal keys, turns 7.0 into a float whose text is lost,
 and lets half of a surrogate pair pass for text. Each of them would end as a wrong figure.
@@ -8,15 +8,18 @@ from __future__ import annotations
 
 import json
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, NoReturn
+from typing import Any, NoReturn, TypeVar, cast
 
 from spanbench_pipeline.core.codepoints import refuse_halves
 from spanbench_pipeline.core.errors import InputError
+from spanbench_pipeline.core.suggestions import nearest
 from spanbench_pipeline.formats import filetypes
 
+T = TypeVar("T")
 BOM = "\ufeff"
+_WHOLE_DIGITS = 15
 
 
 @dataclass(frozen=True)
@@ -30,9 +33,9 @@ class Number:
 
 
 def decode(data: bytes, where: str) -> str:
-    """UTF-8 bytes as text, strictly.
+    """Return UTF-8 bytes as text, strictly.
 
-    Raises InputError for bytes that are not UTF-8, naming the first wrong one by offset from 0, and
+    Raise InputError for bytes that are not UTF-8, naming the first wrong one by offset from 0, and
     for those that are no text all the same, such as UTF-16 without a mark; either says what the
     file seems to be.
     """
@@ -51,9 +54,9 @@ def decode(data: bytes, where: str) -> str:
 
 
 def parse(text: str, where: str) -> Any:
-    """A JSON value: objects as dict, arrays as list, numbers as :class:`Number`.
+    """Return a JSON value: objects as dict, arrays as list, numbers as :class:`Number`.
 
-    Raises InputError, opening with ``where``, for invalid JSON, a key given twice in one object,
+    Raise InputError, opening with ``where``, for invalid JSON, a key given twice in one object,
     NaN and the infinities, half of a surrogate pair, or nesting too deep to read.
     """
 
@@ -87,7 +90,7 @@ def parse(text: str, where: str) -> Any:
 
 
 def field_text(value: Any) -> str | None:
-    """A metadata or filter value as text: a string as it is, a number or bool by its JSON text.
+    """Return a metadata or filter value as text: a number or bool by its JSON text.
 
     None for null, an array or an object: they are no value of a field.
     """
@@ -99,9 +102,87 @@ def field_text(value: Any) -> str | None:
 
 
 def kind(value: Any) -> str:
-    """What a parsed value is, in JSON's own words."""
-    names = {bool: "a bool", Number: "a number", str: "text", list: "an array", dict: "an object"}
-    return names.get(type(value), "null")
+    """Return what a parsed value is, in JSON's own words."""
+    return _NAMES.get(type(value), "null")
+
+
+_NAMES: dict[type, str] = {
+    bool: "a bool",
+    Number: "a number",
+    int: "a number",
+    float: "a number",
+    str: "text",
+    list: "an array",
+    dict: "an object",
+}
+
+
+def field(entry: Any, key: str, wanted: type[T], where: str) -> T:
+    """Return ``entry[key]``, which must be text, an array, an object or a whole number (int).
+
+    Raise InputError where the entry is not an object, the key is missing, or its value is of
+    another type.
+    """
+    if not isinstance(entry, dict):
+        raise InputError(f"{where}: must be an object with key {key!r}, not {kind(entry)}")
+    if key not in entry:
+        raise InputError(f"{where}: key {key!r} is missing")
+    value = entry[key]
+    if wanted is int:
+        return cast(T, whole(value, key, where))
+    if type(value) is not wanted:
+        raise InputError(f"{where}: {key} must be {_NAMES[wanted]}, not {kind(value)}")
+    return value
+
+
+def text(given: Mapping[str, Any], key: str, where: str) -> str | None:
+    """Return the text under ``key``; None where it is absent or null."""
+    return None if given.get(key) is None else field(given, key, str, where)
+
+
+def required(given: Mapping[str, Any], key: str, where: str) -> str:
+    """Return the text under ``key``, which must be there and not be empty."""
+    value = text(given, key, where)
+    if not value:
+        raise InputError(f"{where}: key {key!r} is {'missing' if value is None else 'empty'}")
+    return value
+
+
+def whole(value: Any, what: str, where: str) -> int:
+    """Return a whole number, written as one: 10.0 and "10" are refused."""
+    if type(value) is int:  # of a file that is read with Python's own numbers
+        return value
+    if not isinstance(value, Number):
+        raise InputError(f"{where}: {what} must be a whole number, not {shown(value)}")
+    return whole_text(value.text, what, where)
+
+
+def whole_text(digits: str, what: str, where: str) -> int:
+    """Return a whole number by its digits, ASCII alone."""
+    if not digits.isascii() or not digits.removeprefix("-").isdigit():
+        raise InputError(f"{where}: {what} must be a whole number, not {cut(digits)}")
+    if len(digits) > _WHOLE_DIGITS:
+        raise InputError(f"{where}: {what} {digits[:_WHOLE_DIGITS]}… is beyond any text or list")
+    return int(digits)
+
+
+def known(entry: Mapping[str, Any], keys: Sequence[str], where: str) -> None:
+    """Raise InputError, with the nearest of ``keys``, for a key that is none of them."""
+    for key in entry:
+        if key not in keys:
+            raise InputError(f"{where}: unknown key {key!r}{nearest(key, keys)}")
+
+
+def shown(value: Any) -> str:
+    """Return a value as a message quotes it."""
+    if isinstance(value, str):
+        return repr(cut(value))
+    return cut(value.text) if isinstance(value, Number) else kind(value)
+
+
+def cut(text: str) -> str:
+    """Return the first 60 characters of a text, with an ellipsis where there are more."""
+    return text if len(text) <= 60 else text[:60] + "…"
 
 
 def _strings(value: Any) -> Iterator[str]:

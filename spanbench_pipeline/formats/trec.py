@@ -18,7 +18,7 @@ from dataclasses import dataclass
 import pyarrow as pa
 
 from spanbench_pipeline.core.errors import InputError
-from spanbench_pipeline.formats import Entry, GivenList, fields
+from spanbench_pipeline.formats import Entry, GivenList, strict_json
 from spanbench_pipeline.formats.ids import encode
 from spanbench_pipeline.metrics.lists import deduplicate
 from spanbench_pipeline.metrics.relevance import judge
@@ -126,7 +126,7 @@ def _line(columns: list[str], where: str, number: int) -> tuple[str, int, Entry,
         )
     query, _, chunk, rank, score, tag = columns
     entry = Entry(number, chunk_id=chunk, score=_score(score, where))
-    return query, fields.whole_text(rank, "rank", where), entry, tag
+    return query, strict_json.whole_text(rank, "rank", where), entry, tag
 
 
 def _score(text: str, where: str) -> float:

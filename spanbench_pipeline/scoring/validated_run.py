@@ -24,8 +24,9 @@ import pyarrow as pa
 from spanbench_pipeline.core import tables
 from spanbench_pipeline.core.errors import InputError
 from spanbench_pipeline.core.evalset import EvalSet, texts
-from spanbench_pipeline.formats import Entry, GivenList, fields, ids
+from spanbench_pipeline.formats import Entry, GivenList, ids
 from spanbench_pipeline.formats.offsets import differing, outside
+from spanbench_pipeline.formats.strict_json import shown
 
 ORDERS = ("given", "score")
 """What may order a list whose scores rise: the file's own order, or the scores, ties as given."""
@@ -151,8 +152,8 @@ def _check_asked(given: GivenList, query: str, corpus: str) -> None:
         )
     if given.query is not None and given.query.split() != query.split():
         raise InputError(
-            f"{given.where}, query {given.query_id}: it asks {fields.shown(query)}, but the file "
-            f"says {fields.shown(given.query)}; a query that was reworded belongs under another key"
+            f"{given.where}, query {given.query_id}: it asks {shown(query)}, but the file "
+            f"says {shown(given.query)}; a query that was reworded belongs under another key"
         )
 
 

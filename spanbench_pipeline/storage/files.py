@@ -10,18 +10,16 @@ from __future__ import annotations
 import contextlib
 import errno
 import os
-import re
 import stat
 from collections.abc import Iterator
 from pathlib import Path
 from typing import IO
 
 from spanbench_pipeline.core.errors import InputError
+from spanbench_pipeline.core.open_files import descriptor
 
 LONGEST = 200
 """Bytes of a name that a temporary name keeps: common file systems take 255 in all."""
-_DESCRIPTORS = re.compile(r"/dev/fd|/proc/[^/]+(/task/[^/]+)?/fd")
-"""Folders whose entries are the open files of a process."""
 _NO_RENAME = {errno.EACCES, errno.EPERM, errno.EROFS, errno.EBUSY, errno.ENOENT}
 """What a folder answers that takes no new file, and a file that is mounted: it is written in place,
 if it may be."""
@@ -87,9 +85,9 @@ def write_to(typed: str, content: bytes) -> None:
     A link's target gets the content. Raises OSError where the place cannot be written; a regular
     file is then as it was, unless only its folder refused and it was written in place.
     """
-    descriptor = _descriptor(typed)
+    open_file = descriptor(typed)
     target = Path(os.path.realpath(typed))
-    if descriptor is None and _may_be_replaced(typed, target):
+    if open_file is None and _may_be_replaced(typed, target):
         try:
             write_whole(target, content)
             return
@@ -97,7 +95,7 @@ def write_to(typed: str, content: bytes) -> None:
             if error.errno not in _NO_RENAME or not target.is_file():
                 raise
     try:
-        with _opened(Path(typed), descriptor) as stream:
+        with _opened(Path(typed), open_file) as stream:
             stream.write(content)
     except OSError as error:
         error.filename = error.filename or typed
@@ -113,22 +111,6 @@ def _may_be_replaced(typed: str, target: Path) -> bool:
     if not os.access(target, os.W_OK):  # a rename would not ask the file
         raise PermissionError(errno.EACCES, os.strerror(errno.EACCES), typed)
     return stat.S_ISREG(found.st_mode)
-
-
-def _descriptor(typed: str) -> Path | None:
-    """The open file of a process that a name leads to, such as /dev/stdout or ``>(...)``.
-
-    Whoever opened it may be at work on it: its name must not be given to another file.
-    """
-    hop = os.path.join(os.getcwd(), typed)  # noqa: PTH109, PTH118 - Path would drop a part
-    for _ in range(40):  # as many links as Linux follows
-        folder = os.path.realpath(os.path.dirname(hop))  # noqa: PTH120
-        if _DESCRIPTORS.fullmatch(folder):
-            return Path(folder, os.path.basename(hop))  # noqa: PTH119
-        if not Path(hop).is_symlink():
-            return None
-        hop = os.path.join(folder, os.readlink(hop))  # noqa: PTH115, PTH118
-    return None
 
 
 def _opened(path: Path, descriptor: Path | None) -> IO[bytes]:

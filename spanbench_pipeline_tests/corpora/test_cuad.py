@@ -218,7 +218,7 @@ BAD: list[tuple[str, Any, list[str]]] = [
     (
         "offset as bool",
         lambda d: entry_of(d)["qas"][0]["answers"][0].update(answer_start=True),
-        ["question 'T__Governing Law'", "answer_start must be of type int"],
+        ["question 'T__Governing Law'", "answer_start must be a whole number, not a bool"],
     ),
     (
         "past the end",

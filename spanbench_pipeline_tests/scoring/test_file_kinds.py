@@ -22,8 +22,9 @@ from spanbench_pipeline.cli.adapt import adapt
 from spanbench_pipeline.config.project import Project
 from spanbench_pipeline.config.settings import parse
 from spanbench_pipeline.core.errors import InputError
+from spanbench_pipeline.core.open_files import is_read_once
 from spanbench_pipeline.formats import json_file, rankings_file
-from spanbench_pipeline.formats.given_file import Given, is_passing
+from spanbench_pipeline.formats.given_file import Given
 from spanbench_pipeline.formats.given_file import given as given_file
 from spanbench_pipeline.scoring.validated_run import take
 from spanbench_pipeline_tests.scoring.test_statements import CHUNKS, EVALSET, TRUE
@@ -242,9 +243,9 @@ def test_what_can_be_read_once_only(tmp_path: Path) -> None:
     os.mkfifo(pipe)
     file.write_text("")
     passing = (pipe, Path("/dev/stdin"), Path("/dev/fd/0"), Path("/proc/self/fd/0"))
-    assert all(is_passing(path) for path in passing)
-    assert not is_passing(file)
-    assert not is_passing(tmp_path / "none")
+    assert all(is_read_once(path) for path in passing)
+    assert not is_read_once(file)
+    assert not is_read_once(tmp_path / "none")
     for path in passing:
         for queries, metadata in ((path, None), (file, path)):
             with pytest.raises(InputError, match="not a regular file, and every run reads it"):

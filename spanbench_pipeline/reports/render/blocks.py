@@ -10,11 +10,13 @@ import re
 from collections.abc import Callable
 from dataclasses import dataclass
 
+from spanbench_pipeline.core.codepoints import CONTROL_CODES, DIRECTION_CONTROLS
+
 Value = str | int | float | bool | None
 """What a table cell or a bar holds; None is shown as a dash, never as a zero."""
 
 DASH = "–"
-_CONTROL = re.compile(r"[\x00-\x08\x0e-\x1f\x7f-\x9f\u202a-\u202e\u2066-\u2069]")
+_CONTROL = re.compile(f"[{CONTROL_CODES}{DIRECTION_CONTROLS}]")
 
 
 @dataclass(frozen=True)
