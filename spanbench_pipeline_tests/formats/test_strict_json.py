@@ -10,7 +10,8 @@ from spanbench_pipeline.core.errors import InputError
 from spanbench_pipeline.formats import strict_json
 
 ENTRY = strict_json.parse(
-    '{"name": "x", "empty": "", "items": [1], "inner": {}, "n": 7, "f": 7.0, "no": null, "b": true}',
+    '{"name": "x", "empty": "", "items": [1], "inner": {}, "n": 7, "f": 7.0, "no": null,'
+    ' "b": true}',
     "here",
 )
 
