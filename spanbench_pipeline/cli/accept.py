@@ -8,16 +8,13 @@ from datetime import UTC, datetime
 import pyarrow as pa
 
 from spanbench_pipeline.cli import terminal
-from spanbench_pipeline.cli.baseline import require_fresh
 from spanbench_pipeline.cli.commands import DONE
 from spanbench_pipeline.cli.places import command, near
-from spanbench_pipeline.cli.run import find
-from spanbench_pipeline.config.experiment import Experiment
+from spanbench_pipeline.cli.stored import open_results
 from spanbench_pipeline.config.project import Project
 from spanbench_pipeline.core.errors import InputError
-from spanbench_pipeline.pipeline import graph as graphs
-from spanbench_pipeline.pipeline.stages import regression
-from spanbench_pipeline.storage import accepted_run, parquet
+from spanbench_pipeline.pipeline.dagster.home_state import HomeState
+from spanbench_pipeline.storage import accepted_run
 
 
 def accept(project: Project, corpus: str) -> str:
@@ -26,13 +23,19 @@ def accept(project: Project, corpus: str) -> str:
     Raises InputError where anything that the run rests on is stale or failed a check, or no
     configuration was measured.
     """
-    experiment = find(graphs.build(project), corpus)
-    wanted = regression.inputs(experiment)
-    require_unchanged = require_fresh(project, corpus, wanted, "accept")
-    tables = _stored(project, experiment)
-    require_unchanged()
+    home = HomeState(project)
+    experiment = home.experiment(corpus)
+    store = open_results(home, corpus)
+    configs = [config.slug for config in experiment.configurations]
+    keys = [(corpus, "query_metrics", config) for config in configs]
+    snapshot = store.snapshot([*keys, (corpus, "fingerprints")], "accept")
+    metrics = store.all("query_metrics", configs)
+    if not metrics.num_rows:
+        raise InputError(f"accept {corpus}: no configuration was measured")
+    prints = store.table("fingerprints")
+    snapshot.require_unchanged()
     before = accepted_run.current_or_damaged(project, corpus)
-    now = accepted_run.write(project, corpus, *tables)
+    now = accepted_run.write(project, corpus, metrics, prints)
     if now.digest == before:
         return f"{corpus}: this run is the accepted one already ({now.digest[:12]})"
     call = command(project)
@@ -54,7 +57,7 @@ def _instead_of(before: str) -> str:
 
 def show(project: Project, corpus: str) -> str:
     """What is accepted: fingerprints and counts of the corpus, each configuration's means."""
-    find(graphs.build(project), corpus)
+    HomeState(project).experiments.require(corpus)
     found = accepted_run.read(project, corpus)
     if found is None:
         return f"{corpus}: no accepted run; {command(project)} accept {corpus}"
@@ -72,21 +75,6 @@ def show(project: Project, corpus: str) -> str:
             terminal.table(["configuration", "fingerprint", "value"], sorted(rows)),
         ]
     )
-
-
-def _stored(project: Project, experiment: Experiment) -> tuple[pa.Table, pa.Table]:
-    """The per-query values of all measured configurations, and the fingerprints."""
-    folder = project.parquet / experiment.corpus
-    metrics = pa.concat_tables(
-        [
-            parquet.read(folder / "query_metrics" / f"{c.slug}.parquet", "query_metrics").table
-            for c in experiment.configurations
-        ]
-    )
-    if not metrics.num_rows:
-        raise InputError(f"accept {experiment.corpus}: no configuration was measured")
-    prints = parquet.read(folder / "fingerprints.parquet", "fingerprints").table
-    return metrics, prints
 
 
 def _measured(query_metrics: pa.Table) -> int:

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import argparse
 import json
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping, Sequence
 from functools import cached_property
 from pathlib import Path
 from typing import Any
@@ -14,22 +13,22 @@ import pyarrow as pa
 
 from spanbench_pipeline import __version__
 from spanbench_pipeline.cli import terminal
-from spanbench_pipeline.cli.baseline import require_fresh
 from spanbench_pipeline.cli.commands import DONE, path_argument
 from spanbench_pipeline.cli.places import near
-from spanbench_pipeline.cli.run import find
+from spanbench_pipeline.cli.stored import open_results
 from spanbench_pipeline.config.experiment import Configuration, Experiment
 from spanbench_pipeline.config.project import Project
 from spanbench_pipeline.core.evalset import EvalSet
 from spanbench_pipeline.corpora import corpus_folder as directory
 from spanbench_pipeline.formats import beir, json_lines, legalbenchrag, stamp, trec
 from spanbench_pipeline.formats.stamp import Stamp
-from spanbench_pipeline.pipeline import graph as graphs
-from spanbench_pipeline.pipeline.graph import Graph
-from spanbench_pipeline.pipeline.stages import views
+from spanbench_pipeline.pipeline.dagster.home_state import HomeState
+from spanbench_pipeline.pipeline.staleness import Key
+from spanbench_pipeline.pipeline.state import WAREHOUSE
 from spanbench_pipeline.scoring import files as scoring_files
 from spanbench_pipeline.storage import folders, parquet
 from spanbench_pipeline.storage.folders import Files
+from spanbench_pipeline.storage.results import ResultsStore, Snapshot
 
 DEFAULT = ("trec", "beir", "legalbenchrag", "parquet", "jsonl")
 """The formats that are written where none is named."""
@@ -37,27 +36,26 @@ NOT_TABLES = ("embeddings", "metric_history", "report_files", "regression")
 """Tables that are no result of the run: vectors, and what was said of other runs."""
 
 
-@dataclass(frozen=True)
 class _Corpus:
-    """What is stored of a corpus, read as it is asked for."""
+    """The results of a corpus with its experiment; ``tables`` names the table of each asset."""
 
-    project: Project
-    experiment: Experiment
-    graph: Graph
-    states: dict[str, str]
+    def __init__(
+        self, store: ResultsStore, experiment: Experiment, tables: Mapping[Key, str]
+    ) -> None:
+        self.store = store
+        self.experiment = experiment
+        self.tables = tables
 
-    def table(self, name: str, *parts: str) -> pa.Table:
-        """One stored table: ``table("rankings", "rankings", "clause_bm25")``."""
-        path = self.project.parquet.joinpath(self.experiment.corpus, *parts)
-        return parquet.read(path.with_name(f"{path.name}.parquet"), name).table
-
-    @cached_property
+    @property
     def evalset(self) -> EvalSet:
-        names = ("documents", "queries", "gold_spans")
-        return EvalSet(**{name: self.table(name, name) for name in names})
+        return self.store.evalset
+
+    @property
+    def states(self) -> dict[str, str]:
+        return self.store.states
 
     def chunks(self, chunker: str) -> pa.Table:
-        return self.table("chunks", "chunks", chunker)
+        return self.store.table("chunks", chunker)
 
     @cached_property
     def stamps(self) -> dict[str, Stamp]:
@@ -66,7 +64,7 @@ class _Corpus:
         return {name: stamp.made(self.evalset, self.chunks(name), name, depth) for name in made}
 
     def rankings(self, config: Configuration) -> pa.Table:
-        return self.table("rankings", "rankings", config.slug)
+        return self.store.table("rankings", config.slug)
 
     @property
     def measured(self) -> list[Configuration]:
@@ -82,20 +80,16 @@ def export(project: Project, corpus: str, folder: Path, formats: Sequence[str] =
     It only reads the home. Raises InputError, with nothing written, where the corpus has not been
     run or is not up to date, a stored table is damaged, or the folder holds something.
     """
-    graph = graphs.build(project)
-    experiment = find(graph, corpus)
-    keys = [
-        stage.key
-        for stage in graph.of([corpus])
-        if stage.corpus == corpus and not stage.shared and stage.table not in NOT_TABLES
-    ]
-    require_unchanged = require_fresh(project, corpus, keys, "export")
-    path = project.parquet / corpus / "configs.parquet"
-    rows = parquet.read(path, "configs").table.to_pylist()
-    stored = _Corpus(project, experiment, graph, {row["config"]: row["state"] for row in rows})
+    home = HomeState(project)
+    experiment = home.experiment(corpus)
+    tables = home.state([corpus]).tables
+    tables = {k: t for k, t in tables.items() if k != WAREHOUSE and t not in NOT_TABLES}
+    store = open_results(home, corpus)
+    snapshot = store.snapshot(list(tables), "export")
+    stored = _Corpus(store, experiment, tables)
     chosen = [name for name in FORMATS if name in (formats or DEFAULT)]
     written: list[str] = []
-    folders.write_new(folder, _files(stored, chosen, written, require_unchanged))
+    folders.write_new(folder, _files(stored, chosen, written, snapshot))
     absent = [f"{name}: {state}" for name, state in stored.states.items() if state != "measured"]
     shown = [f"{near(folder)}: {len(written)} files of {corpus}", *written]
     return "\n".join([*shown, *(f"left out: {line}" for line in absent)])
@@ -105,11 +99,11 @@ def _files(
     stored: _Corpus,
     formats: Sequence[str],
     written: list[str],
-    require_unchanged: Callable[[], None],
+    snapshot: Snapshot,
 ) -> Files:
     """Every file of the formats, and the manifest that says what each of them is.
 
-    ``require_unchanged`` is called when all has been read, before what was written takes its name.
+    The snapshot is compared when all has been read, before what was written takes its name.
     """
     for name in formats:
         for path, content in FORMATS[name](stored):
@@ -117,7 +111,7 @@ def _files(
             yield f"{name}/{path}", content
     written.append("manifest.json")
     yield "manifest.json", [_manifest(stored, formats)]
-    require_unchanged()
+    snapshot.require_unchanged()
 
 
 def _manifest(stored: _Corpus, formats: Sequence[str]) -> bytes:
@@ -170,7 +164,7 @@ def _legalbenchrag(stored: _Corpus) -> Files:
 def _jsonl(stored: _Corpus) -> Files:
     """A file a configuration, a line a query."""
     for config in stored.measured:
-        metrics = stored.table("query_metrics", "query_metrics", config.slug)
+        metrics = stored.store.table("query_metrics", config.slug)
         queries = stored.evalset.queries
         of = stored.stamps[config.chunker]
         yield (
@@ -183,14 +177,10 @@ def _parquet(stored: _Corpus) -> Files:
     """A file a declared table, all its configurations together; rankings say what they are of."""
     of = {c.name: stored.stamps[c.chunker].said() for c in stored.measured}
     said = {"rankings": {stamp.KEY: json.dumps(of, ensure_ascii=False)}}
-    found = views.files(stored.project, stored.graph.of([stored.experiment.corpus]))
-    for name, paths in sorted(found.items()):
-        if name not in NOT_TABLES:
-            parts = [parquet.read(path, name).table for path in sorted(paths)]
-            yield (
-                f"{name}.parquet",
-                [scoring_files.parquet(name, pa.concat_tables(parts), said.get(name))],
-            )
+    for name in sorted(set(stored.tables.values())):
+        keys = sorted(key[1:] for key, table in stored.tables.items() if table == name)
+        whole = pa.concat_tables([stored.store.table(*key) for key in keys])
+        yield f"{name}.parquet", [scoring_files.parquet(name, whole, said.get(name))]
 
 
 def _directory(stored: _Corpus) -> Files:

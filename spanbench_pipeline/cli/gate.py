@@ -12,16 +12,14 @@ import pyarrow as pa
 
 from spanbench_pipeline.analysis.regression import MISSING, NEW, NOT_ACCEPTED, VERDICTS
 from spanbench_pipeline.cli import terminal
-from spanbench_pipeline.cli.baseline import require_fresh
 from spanbench_pipeline.cli.places import command
-from spanbench_pipeline.cli.run import find
+from spanbench_pipeline.cli.stored import open_results
 from spanbench_pipeline.config import operations
 from spanbench_pipeline.config.project import Project
 from spanbench_pipeline.core.errors import InputError
-from spanbench_pipeline.pipeline import graph as graphs
-from spanbench_pipeline.pipeline.stages import regression
+from spanbench_pipeline.pipeline.dagster.home_state import HomeState
 from spanbench_pipeline.reports import regression_text
-from spanbench_pipeline.storage import accepted_run, parquet
+from spanbench_pipeline.storage import accepted_run
 
 PASS, REGRESSION, NOT_COMPARABLE = 0, 1, 2
 RESULTS = {PASS: "pass", REGRESSION: "regression", NOT_COMPARABLE: "not comparable"}
@@ -46,14 +44,16 @@ def gate(project: Project, corpus: str, shape: str) -> tuple[str, int]:
 
 def judge(project: Project, corpus: str) -> dict[str, Any]:
     """Everything that the comparison of a corpus says, ready for JSON."""
-    find(graphs.build(project), corpus)
+    home = HomeState(project)
+    home.experiments.require(corpus)
     rule = operations.regression(project)
     # Before anything else: without an accepted run there is nothing that could be stale.
     held_against = accepted_run.read(project, corpus)
     if held_against is None:
         raise InputError(f"gate {corpus}: no accepted run; {command(project)} accept {corpus}")
-    require_fresh(project, corpus, [regression.key(corpus)], "gate")
-    table = _stored(project, corpus)
+    store = open_results(home, corpus)
+    store.snapshot([(corpus, "regression")], "gate")
+    table = store.measured("regression", action=f"gate {corpus}: ")
     code = exit_code(table)
     counts = Counter(table["verdict"].to_pylist())
     return {
@@ -86,13 +86,6 @@ def exit_code(table: pa.Table) -> int:
             held = row["verdict"] != MISSING and bool(row["n"])  # over 0 queries nothing is held
             compared[row["config"]] = compared.get(row["config"], False) or held
     return PASS if compared and all(compared.values()) else NOT_COMPARABLE
-
-
-def _stored(project: Project, corpus: str) -> pa.Table:
-    stored = parquet.read(project.parquet / corpus / "regression.parquet", "regression")
-    if stored.state != parquet.MEASURED:
-        raise InputError(f"gate {corpus}: {stored.state}")
-    return stored.table
 
 
 def _json(found: dict[str, Any]) -> str:

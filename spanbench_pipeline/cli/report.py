@@ -16,6 +16,7 @@ from spanbench_pipeline.pipeline.dagster.instance import look_at, open_instance
 from spanbench_pipeline.pipeline.dagster.runner import Runner
 from spanbench_pipeline.pipeline.staleness import Key, name
 from spanbench_pipeline.storage import parquet
+from spanbench_pipeline.storage.results import ResultsStore
 
 
 def report(project: Project, corpus: str, baseline: str | None) -> str:
@@ -49,10 +50,9 @@ def report(project: Project, corpus: str, baseline: str | None) -> str:
 
 
 def _require_measured(project: Project, corpus: str, baseline: str) -> None:
-    path = project.parquet / corpus / "configs.parquet"
-    for row in parquet.read(path, "configs").table.to_pylist():
-        if row["config"] == baseline and row["state"] != parquet.MEASURED:
-            raise InputError(f"the baseline {baseline!r} is {row['state']}; choose another")
+    state = ResultsStore(project, corpus).states.get(baseline, parquet.MEASURED)
+    if state != parquet.MEASURED:
+        raise InputError(f"the baseline {baseline!r} is {state}; choose another")
 
 
 def _require_settled(project: Project, runner: Runner, key: Key) -> None:
@@ -68,8 +68,7 @@ def _require_settled(project: Project, runner: Runner, key: Key) -> None:
 
 
 def _listed(project: Project, corpus: str, old: bool) -> str:
-    path = project.parquet / corpus / "reports.parquet"
-    rows = parquet.read(path, "report_files").table.to_pylist()
+    rows = ResultsStore(project, corpus).table("reports").to_pylist()
     folder = project.reports / corpus
     head = f"reports of {corpus}; the client report's baseline is {rows[0]['baseline']}:"
     shown = [near(folder / row["file"]) for row in rows]

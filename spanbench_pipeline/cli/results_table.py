@@ -13,6 +13,7 @@ from spanbench_pipeline.config.project import Project
 from spanbench_pipeline.metrics import PRINTED
 from spanbench_pipeline.metrics.depths import absent, reached
 from spanbench_pipeline.storage import parquet
+from spanbench_pipeline.storage.results import ResultsStore
 
 PUBLISHED = (
     ("char_precision_paper", 1),
@@ -37,19 +38,15 @@ def show(project: Project, experiment: Experiment) -> str:
     A corpus of several parts has a further table: what the paper scores, part by part.
     """
 
-    def stored(name: str) -> list[dict[str, Any]]:
-        path = project.parquet / experiment.corpus / f"{name}.parquet"
-        rows: list[dict[str, Any]] = parquet.read(path, name).table.to_pylist()
-        return rows
-
-    states = {row["config"]: str(row["state"]) for row in stored("configs")}
+    store = ResultsStore(project, experiment.corpus)
+    states = store.states
     means = {
         (row["config"], row["subset"], row["metric"], row["k"]): row["value"]
-        for row in stored("config_metrics")
+        for row in store.table("config_metrics").to_pylist()
     }
     counts = {
         row["chunker"]: f"{row['value']:,.0f}"
-        for row in stored("chunk_stats")
+        for row in store.table("chunk_stats").to_pylist()
         if row["stat"] == "n_chunks"
     }
     printed = reached(experiment.depth, PRINTED)

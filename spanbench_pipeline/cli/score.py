@@ -18,10 +18,9 @@ import pyarrow.compute as pc
 from spanbench_pipeline import chunkers
 from spanbench_pipeline.analysis.fingerprints import table_hash
 from spanbench_pipeline.cli import terminal
-from spanbench_pipeline.cli.baseline import require_fresh
 from spanbench_pipeline.cli.commands import path_argument
 from spanbench_pipeline.cli.places import near
-from spanbench_pipeline.cli.run import find
+from spanbench_pipeline.cli.stored import open_results
 from spanbench_pipeline.config.experiment import Experiment
 from spanbench_pipeline.config.project import Project
 from spanbench_pipeline.core import keys as names
@@ -34,7 +33,7 @@ from spanbench_pipeline.formats import chunk_file, rankings_file
 from spanbench_pipeline.formats.given_file import given as given_file
 from spanbench_pipeline.formats.rankings_file import RankingsFile
 from spanbench_pipeline.metrics import CHAR_METRICS
-from spanbench_pipeline.pipeline import graph as graphs
+from spanbench_pipeline.pipeline.dagster.home_state import HomeState
 from spanbench_pipeline.scoring import files as results
 from spanbench_pipeline.scoring import ranked_lists, text
 from spanbench_pipeline.scoring.depths import depth_of
@@ -42,11 +41,11 @@ from spanbench_pipeline.scoring.folder import folder_of
 from spanbench_pipeline.scoring.measured import measure
 from spanbench_pipeline.scoring.report import Scored, notes
 from spanbench_pipeline.scoring.validated_run import of_part, take
-from spanbench_pipeline.storage import disk, folders, locks, parquet
+from spanbench_pipeline.storage import disk, folders, locks
+from spanbench_pipeline.storage.results import EVAL_SET, ResultsStore
 
 log = logging.getLogger("spanbench")
 SCORED, WRONG = 0, 2
-EVAL_SET = ("documents", "queries", "gold_spans")
 CUT = "chunks from"
 
 
@@ -114,13 +113,15 @@ def _score(project: Project, asked: Asked) -> Scored:
     if asked.chunks is not None and asked.chunker is not None:
         raise InputError("score: give --chunks FILE or --chunker NAME, one of the two")
     disk.require_writable(project.home / "scored" / asked.corpus)  # before the work, not after it
-    experiment = find(graphs.build(project), asked.corpus)
+    home = HomeState(project)
+    experiment = home.experiment(asked.corpus)
+    store = open_results(home, asked.corpus)
     file = given_file(asked.rankings)
     found = rankings_file.read(file, asked.kind, asked.name, asked.corpus)
-    whole, origin = _eval_set(project, experiment)
+    whole, origin = _eval_set(store, experiment)
     evalset = _part(whole, asked.subsets, asked.corpus)
     ranked_lists.require_corpus(found.stamp, whole, where=file.where)
-    chunks, cut = _chunks(project, experiment, whole.documents, asked, found)
+    chunks, cut = _chunks(store, experiment, whole.documents, asked, found)
     ranked_lists.require_chunks(found.stamp, chunks, where=file.where, cut=cut.get(CUT, ""))
     all_lists = found.lists(whole, chunks)
     lists = of_part(all_lists, whole, evalset)
@@ -171,17 +172,14 @@ def _score(project: Project, asked: Asked) -> Scored:
     )
 
 
-def _eval_set(project: Project, experiment: Experiment) -> tuple[EvalSet, str]:
-    """The eval set as the corpus's run stored it, else read from its source; and which it was."""
-    paths = {t: project.parquet / experiment.corpus / f"{t}.parquet" for t in EVAL_SET}
-    if not all(path.is_file() for path in paths.values()):
-        return source.load(experiment, project), "read from its source: the corpus was never run"
-    if project.dagster.is_dir():
-        require_fresh(
-            project, experiment.corpus, [(experiment.corpus, t) for t in EVAL_SET], "score"
-        )
-    stored = {name: parquet.read(path, name).table for name, path in paths.items()}
-    return EvalSet(**stored), "as the corpus's last run stored it"
+def _eval_set(store: ResultsStore, experiment: Experiment) -> tuple[EvalSet, str]:
+    """Return the eval set as the corpus's run stored it, else read from its source; and which."""
+    if not all(store.has(table) for table in EVAL_SET):
+        read = source.load(experiment, store.project)
+        return read, "read from its source: the corpus was never run"
+    if store.project.dagster.is_dir():
+        store.snapshot([(store.corpus, table) for table in EVAL_SET], "score")
+    return store.evalset, "as the corpus's last run stored it"
 
 
 def _part(evalset: EvalSet, subsets: Sequence[str], corpus: str) -> EvalSet:
@@ -203,7 +201,7 @@ def _parts(asked: Asked, n_left_out: int) -> dict[str, str]:
 
 
 def _chunks(
-    project: Project,
+    store: ResultsStore,
     experiment: Experiment,
     documents: pa.Table,
     asked: Asked,
@@ -223,14 +221,13 @@ def _chunks(
         raise InputError(f"corpus {corpus} has no chunker {asked.chunker!r}{hint}")
     chunker = chunkers.load(experiment.chunkers[asked.chunker], experiment.path)
     made = chunkers.chunk_documents(corpus, documents, chunker)
-    stored = project.parquet / corpus / "chunks" / f"{asked.chunker}.parquet"
-    if found.stamp is None and stored.is_file():
+    if found.stamp is None and store.has("chunks", asked.chunker):
         ranked_lists.require_stored(
             made,
-            parquet.read(stored, "chunks").table,
+            store.table("chunks", asked.chunker),
             where=found.where,
             chunker=asked.chunker,
-            file=near(stored),
+            file=near(store.path("chunks", asked.chunker)),
         )
     return made, {CUT: f"the chunker {asked.chunker} as it cuts now"}
 

@@ -11,16 +11,15 @@ from typing import Any
 
 from spanbench_pipeline.analysis import fingerprints
 from spanbench_pipeline.cli import terminal, tune_report
-from spanbench_pipeline.cli.baseline import require_fresh
 from spanbench_pipeline.cli.commands import DONE
-from spanbench_pipeline.cli.run import find
+from spanbench_pipeline.cli.stored import open_results
 from spanbench_pipeline.config import operations
 from spanbench_pipeline.config.experiment import MAX_DEPTH, Configuration, Experiment, slug
 from spanbench_pipeline.config.project import Project
 from spanbench_pipeline.core.errors import InputError
 from spanbench_pipeline.core.suggestions import nearest
 from spanbench_pipeline.metrics.depths import unreached
-from spanbench_pipeline.pipeline import graph as graphs
+from spanbench_pipeline.pipeline.dagster.home_state import HomeState
 from spanbench_pipeline.storage import disk
 from spanbench_pipeline.storage import files as writing
 from spanbench_pipeline.tuning import objective, routing_sweep, splits
@@ -45,9 +44,9 @@ def tune(
     Raises InputError, before anything is written, where a name, the metric, the share or the split
     is wrong, there is nothing to tune, or what is stored is not up to date.
     """
-    graph = graphs.build(project)
-    experiment = find(graph, corpus)
-    graph.warn_of_broken()
+    home = HomeState(project)
+    experiment = home.experiment(corpus)
+    home.experiments.warn_of_broken()
     known = objective.metrics(experiment.depth)
     if metric not in known:
         _, k = objective.metrics(MAX_DEPTH).get(metric, (metric, None))
@@ -58,9 +57,10 @@ def tune(
     splits.require_share(share)
     configs = _chosen(experiment, names)
     disk.require_writable(_folder(project, corpus))  # before the work, not after it
-    keys = list(dict.fromkeys(key for c in configs for key in needed(experiment, c, graph)))
-    require_unchanged = require_fresh(project, corpus, keys, "tune")
-    stored = Corpus(project, experiment, graph)
+    keys = list(dict.fromkeys(key for c in configs for key in needed(experiment, c)))
+    store = open_results(home, corpus)
+    snapshot = store.snapshot(keys, "tune")
+    stored = Corpus(store, experiment)
     rule = operations.regression(project)
     test = objective.Test(rule.level, rule.rounds, rule.seed)
     split = splits.split(stored.queries, stored.gold_spans, share=share, seed=seed)
@@ -71,7 +71,7 @@ def tune(
         asked | _result(stored, c, search(stored, c, known[metric], split), split, test)
         for c in configs
     ]
-    require_unchanged()
+    snapshot.require_unchanged()
     places = [project.home / "tuned" / corpus / f"{c.slug}.{slug(metric)}" for c in configs]
     files = [_write(place, result) for place, result in zip(places, found, strict=True)]
     if shape == "json":

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
@@ -16,6 +17,7 @@ from spanbench_pipeline.pipeline.staleness import Key, Node, Record, name
 if TYPE_CHECKING:
     from spanbench_pipeline.config.experiment import Experiment
 
+log = logging.getLogger("spanbench")
 WAREHOUSE: Key = ("warehouse",)
 """The one asset that belongs to all corpora."""
 
@@ -61,6 +63,11 @@ class Experiments:
 
     files: Mapping[str, Path]
     broken: Mapping[str, InputError] = field(default_factory=dict)
+
+    def warn_of_broken(self) -> None:
+        """Warn of the experiments that are left out, and with them their figures."""
+        for error in self.broken.values():
+            log.warning("left out: %s", error)
 
     def load(self, corpus: str) -> Experiment:
         """Return a corpus's experiment; InputError where its file is broken or there is none."""

@@ -6,7 +6,9 @@ of them concerns only the configurations that use it.
 
 from __future__ import annotations
 
+import importlib
 from collections.abc import Callable, Mapping, Sequence
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -21,7 +23,21 @@ Rerank = Callable[[int, Ints], Any]
 """(row of the queries table, rows of the chunks table) -> a finite score a chunk, best highest."""
 
 
+FUSIONS = {"rrf": ("fusion", "k"), "cc": ("convex", "alpha")}
+"""Each fusion's module, and what its function ``fuse`` calls its constant.
+
+The modules are named, not imported: a change to one concerns only the configurations that use it.
+"""
 _COPIED = ("chunk_id", "doc_id", "start_char", "end_char")
+
+
+def fusion_of(used: tuple[str, float] | None, chunk_ids: pa.Array, depth: int) -> Fuse | None:
+    """Return the fusion of two channels' lists by name and constant; None where there is none."""
+    if used is None:
+        return None
+    module, called = FUSIONS[used[0]]
+    fuse = importlib.import_module(f"{__package__}.{module}").fuse
+    return partial(fuse, chunk_ids=chunk_ids, depth=depth, **{called: used[1]})
 
 
 def candidates(

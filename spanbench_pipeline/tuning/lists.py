@@ -7,7 +7,7 @@ search within routed documents are made here, by the functions that the pipeline
 from __future__ import annotations
 
 import importlib
-from collections.abc import Callable, Hashable, Mapping, Sequence
+from collections.abc import Callable, Container, Hashable, Mapping, Sequence
 from dataclasses import replace
 from typing import Any, TypeVar
 
@@ -15,15 +15,12 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from spanbench_pipeline.config import asset_keys
+from spanbench_pipeline.config.asset_keys import Key, ListSource
 from spanbench_pipeline.config.experiment import DENSE, Configuration, Experiment
-from spanbench_pipeline.config.project import Project
 from spanbench_pipeline.core.errors import InputError, NotMeasured
 from spanbench_pipeline.metrics import routing_recall as routing_measures
 from spanbench_pipeline.models import encoding
-from spanbench_pipeline.pipeline.graph import Graph
-from spanbench_pipeline.pipeline.stages import candidates, embeddings
-from spanbench_pipeline.pipeline.stages.candidates import Source
-from spanbench_pipeline.pipeline.staleness import Key, name
 from spanbench_pipeline.retrieval import dense, ranking, routing
 from spanbench_pipeline.retrieval.cards import ROUTING_CHARS, cards
 from spanbench_pipeline.retrieval.dense import Vectors
@@ -31,7 +28,7 @@ from spanbench_pipeline.retrieval.exact import ExactEngine
 from spanbench_pipeline.retrieval.lists import Ints, Lists
 from spanbench_pipeline.retrieval.scope import Scope, ScopedRows, scopes
 from spanbench_pipeline.retrieval.texts import chunk_texts
-from spanbench_pipeline.storage import parquet
+from spanbench_pipeline.storage.results import ResultsStore
 from spanbench_pipeline.tuning import objective
 
 T = TypeVar("T")
@@ -46,31 +43,39 @@ def route_of(config: Configuration) -> Route | None:
     return config.encoder or "", config.routing, config.routing_alpha, (*config.bm25_set.items(),)
 
 
-def sources_of(config: Configuration) -> list[Source]:
+def sources_of(config: Configuration) -> list[ListSource]:
     """The configuration's channels, without its routing."""
-    return [replace(source, routing="") for source in candidates.sources(config)]
+    return [replace(source, routing="") for source in asset_keys.sources(config)]
 
 
-def needed(experiment: Experiment, config: Configuration, graph: Graph) -> list[Key]:
+def needed(experiment: Experiment, config: Configuration) -> list[Key]:
     """The assets that the configuration's lists are read or made from."""
     corpus = experiment.corpus
     keys: list[Key] = [(corpus, table) for table in ("documents", "queries", "gold_spans")]
     keys += [(corpus, "fingerprints"), (corpus, "chunks", config.chunker)]
+    used = asset_keys.used_keys(experiment)
     for source in sources_of(config):
-        keys.append(candidates.key(experiment, source))
+        made_of = [asset_keys.list_key(experiment, source)]
         if source.encoder is not None:
-            keys.append(embeddings.key(experiment, source.chunker, source.encoder))
-    known = {stage.key for stage in graph.of([corpus])}
-    return [key for key in keys if key in known]
+            made_of.append(asset_keys.vectors_key(experiment, source.chunker, source.encoder))
+        keys += [key for key in made_of if key in used]
+    return keys
 
 
 class Corpus:
-    """What is stored of a corpus, each table read once, and the lists made of it, each once."""
+    """What is stored of a corpus, and the lists made of it, each once.
 
-    def __init__(self, project: Project, experiment: Experiment, graph: Graph) -> None:
-        self.project = project
+    ``used`` are the keys of the lists and vectors that are stored: by default those that some
+    configuration of the experiment uses.
+    """
+
+    def __init__(
+        self, store: ResultsStore, experiment: Experiment, used: Container[Key] | None = None
+    ) -> None:
+        self.project = store.project
         self.experiment = experiment
-        self._kinds = {stage.key: stage.table for stage in graph.of([experiment.corpus])}
+        self._store = store
+        self._used = asset_keys.used_keys(experiment) if used is None else used
         self._made: dict[Hashable, Any] = {}
         self.documents = self.table("documents")
         self.queries = self.table("queries")
@@ -78,7 +83,8 @@ class Corpus:
 
     def table(self, *names: str) -> pa.Table:
         """A stored table of the corpus; InputError where it is not measured."""
-        return self._once(("table", names), lambda: self._read((self.experiment.corpus, *names)))
+        where = "/".join((self.experiment.corpus, *names))
+        return self._store.measured(*names, action=f"tune: {where} is ")
 
     def routed(self, route: Route) -> pa.Table:
         """The table ``routed_documents`` of a way to choose documents; config is left empty."""
@@ -103,7 +109,7 @@ class Corpus:
         )
         return dict(zip(*(table[c].to_pylist() for c in ("query_id", "value")), strict=True))
 
-    def lists(self, source: Source, routes: tuple[Route | None, ...]) -> list[Lists]:
+    def lists(self, source: ListSource, routes: tuple[Route | None, ...]) -> list[Lists]:
         """The channel's list of every query, for each of ``routes``; None searches everything."""
         return self._once((source, routes), lambda: self._lists(source, routes))
 
@@ -113,19 +119,10 @@ class Corpus:
         found: T = self._made[key]
         return found
 
-    def _read(self, key: Key) -> pa.Table:
-        path = self.project.parquet / parquet.relative_path(key)
-        stored = parquet.read(path, self._kinds[key])
-        if stored.state != parquet.MEASURED:
-            raise InputError(f"tune: {name(key)} is {stored.state}")
-        return stored.table
-
-    def _lists(self, source: Source, routes: tuple[Route | None, ...]) -> list[Lists]:
+    def _lists(self, source: ListSource, routes: tuple[Route | None, ...]) -> list[Lists]:
         chunks = self.table("chunks", source.chunker)
-        key = candidates.key(self.experiment, source)
-        made = {
-            route: i for i, route in enumerate(r for r in routes if r or key not in self._kinds)
-        }
+        key = asset_keys.list_key(self.experiment, source)
+        made = {route: i for i, route in enumerate(r for r in routes if r or key not in self._used)}
         searched = self._searched(source, list(made)) if made else []
         return [
             searched[made[route]]
@@ -134,7 +131,7 @@ class Corpus:
             for route in routes
         ]
 
-    def _searched(self, source: Source, routes: Sequence[Route | None]) -> list[Lists]:
+    def _searched(self, source: ListSource, routes: Sequence[Route | None]) -> list[Lists]:
         """One search for all ``routes``: each query is asked once a route."""
         scoped = [
             scope
@@ -152,16 +149,16 @@ class Corpus:
         ends = np.searchsorted(found.query, np.arange(len(routes) + 1) * n)
         return [_part(found, slice(*ends[i : i + 2].tolist()), i * n) for i in range(len(routes))]
 
-    def _dense(self, source: Source, scoped: list[Scope], times: int) -> Lists:
+    def _dense(self, source: ListSource, scoped: list[Scope], times: int) -> Lists:
         chunks, encoder = self.table("chunks", source.chunker), source.encoder or ""
-        stored = embeddings.key(self.experiment, source.chunker, encoder)
+        stored = asset_keys.vectors_key(self.experiment, source.chunker, encoder)
         vectors = dense.chunk_vectors(chunks, self.table(*stored[1:]))
         engine = ExactEngine(vectors, ScopedRows(self.documents, chunks))
         asked = self._asked(encoder)
         repeated = Vectors(np.tile(asked.matrix, (times, 1)), np.tile(asked.present, times))
         return dense.search(engine, vectors, repeated, scoped, self.experiment.depth)
 
-    def _of_texts(self, source: Source, scoped: list[Scope], times: int) -> Lists:
+    def _of_texts(self, source: ListSource, scoped: list[Scope], times: int) -> Lists:
         module = importlib.import_module(f"spanbench_pipeline.retrieval.{source.channel}")
         chunks = self.table("chunks", source.chunker)
         rows_in = ScopedRows(self.documents, chunks)

@@ -16,7 +16,6 @@ import pyarrow.compute as pc
 from spanbench_pipeline.config.experiment import Configuration, Experiment
 from spanbench_pipeline.metrics import METRICS, character_metrics, chunk_metrics
 from spanbench_pipeline.metrics.ranked_spans import read
-from spanbench_pipeline.pipeline.stages.rankings import fusion_of
 from spanbench_pipeline.retrieval import ranking
 from spanbench_pipeline.tuning import objective
 from spanbench_pipeline.tuning.lists import Corpus, route_of, sources_of
@@ -142,8 +141,10 @@ class _Bench:
                     queries=self.corpus.queries,
                     chunks=self._chunks(point),
                     channels={s.channel: of[route_of(point)] for s, of in lists.items()},
-                    fuse=fusion_of(
-                        point, self._chunks(point)["chunk_id"].combine_chunks(), self._depth
+                    fuse=ranking.fusion_of(
+                        point.fusion_used,
+                        self._chunks(point)["chunk_id"].combine_chunks(),
+                        self._depth,
                     ),
                 ),
                 asked,

@@ -20,12 +20,14 @@ from spanbench_pipeline.analysis.aggregate import mean
 from spanbench_pipeline.cli import main as cli
 from spanbench_pipeline.cli import tune as tune_command
 from spanbench_pipeline.cli import tune_report
+from spanbench_pipeline.config import asset_keys
 from spanbench_pipeline.config import experiment as experiments
 from spanbench_pipeline.config.project import Project
 from spanbench_pipeline.pipeline import graph as graphs
 from spanbench_pipeline.pipeline import staleness
 from spanbench_pipeline.pipeline.dagster.instance import open_instance
 from spanbench_pipeline.pipeline.dagster.runner import Runner
+from spanbench_pipeline.storage.results import ResultsStore
 from spanbench_pipeline.tuning.lists import Corpus, Route, sources_of
 from spanbench_pipeline_tests.end_to_end.conftest import names
 from spanbench_pipeline_tests.support import tiny_models
@@ -301,14 +303,15 @@ def test_stale_results_are_refused(project: Project, tune: Tune, tmp_path: Path)
 
 
 def test_a_list_made_here_is_the_one_that_the_pipeline_stored(project: Project):
-    graph = graphs.build(project)
-    experiment = graph.experiments["own"]
-    corpus = Corpus(project, experiment, graph)
+    experiment = graphs.build(project).experiments["own"]
+    store = ResultsStore(project, "own")
+    corpus = Corpus(store, experiment)
+    vectors = {key for key in asset_keys.used_keys(experiment) if key[1] == "embeddings"}
     sources = sources_of(experiment.configuration("cc"))
     assert [source.channel for source in sources] == ["dense", "bm25"]
     for source in sources:
         (stored,) = corpus.lists(source, (None,))
-        (made,) = Corpus(project, experiment, _without_candidates(graph)).lists(source, (None,))
+        (made,) = Corpus(store, experiment, vectors).lists(source, (None,))
         for name in ("query", "rank", "row", "score"):
             np.testing.assert_array_equal(getattr(made, name), getattr(stored, name))
         # Several routes at once are each the one alone.
@@ -318,11 +321,6 @@ def test_a_list_made_here_is_the_one_that_the_pipeline_stored(project: Project):
             (alone,) = corpus.lists(source, (route,))
             for name in ("query", "rank", "row", "score"):
                 np.testing.assert_array_equal(getattr(one, name), getattr(alone, name))
-
-
-def _without_candidates(graph: graphs.Graph) -> graphs.Graph:
-    kept = tuple(s for s in graph.stages if s.key[1:2] != ("candidates",))
-    return graphs.Graph(graph.experiments, kept, graph.broken)
 
 
 def test_tables_that_are_replaced_meanwhile_are_noticed(

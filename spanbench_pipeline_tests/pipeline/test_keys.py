@@ -11,7 +11,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from spanbench_pipeline.config import operations
+from spanbench_pipeline.config import asset_keys, operations
+from spanbench_pipeline.config.asset_keys import ListSource
 from spanbench_pipeline.config.experiment import ChunkerSettings, Configuration, Encoder, Experiment
 from spanbench_pipeline.config.project import Project
 from spanbench_pipeline.core.errors import InputError
@@ -23,8 +24,6 @@ from spanbench_pipeline.pipeline.dagster import (
     code_location,
     run_lock,
 )
-from spanbench_pipeline.pipeline.stages import candidates, embeddings
-from spanbench_pipeline.pipeline.stages.candidates import Source
 
 PARTS = ("a", "b", "a_b", "b_a", "a_b_a", "dense", "unscoped", "filtered", "a_dense", "routed_a")
 CHOSEN = ("a", "a b", "a-b", "a_b", "A", "ж", "条", "routed a", "a unscoped")
@@ -79,7 +78,7 @@ def test_no_two_assets_of_an_experiment_share_a_key(found: Experiment):
     assert len(stage_of) == len(made)
     assert all(dep in stage_of for stage in made for dep in stage.deps)
     for config in found.configurations:
-        for source, key in candidates.keyed(found, config):
+        for source, key in asset_keys.keyed_sources(found, config):
             assert stage_of[key].params["routing"] == source.routing
             assert stage_of[key].owns == {
                 "corpus": "mine",
@@ -87,7 +86,7 @@ def test_no_two_assets_of_an_experiment_share_a_key(found: Experiment):
                 "channel": source.channel,
             }
             if source.encoder is not None:
-                vectors = stage_of[embeddings.key(found, source.chunker, source.encoder)]
+                vectors = stage_of[asset_keys.vectors_key(found, source.chunker, source.encoder)]
                 assert vectors.key in stage_of[key].deps
                 assert vectors.owns["chunker"] == source.chunker
                 assert vectors.owns["encoder"] == source.encoder
@@ -98,15 +97,15 @@ def test_no_two_assets_of_an_experiment_share_a_key(found: Experiment):
 def test_what_no_configuration_uses_has_no_used_ones_key(found: Experiment):
     """``tune`` asks for lists that may not be stored: another's would be read in their place."""
     pairs = list(itertools.product(found.chunkers, found.encoders))
-    of = {pair: embeddings.key(found, *pair) for pair in pairs}
+    of = {pair: asset_keys.vectors_key(found, *pair) for pair in pairs}
     used = {(c.chunker, c.encoder) for c in found.configurations if c.uses_dense}
     assert len({of[pair] for pair in used}) == len(used)
     assert not {of[pair] for pair in pairs if pair not in used} & {of[pair] for pair in used}
-    stored = {key for config in found.configurations for key in candidates.keys(found, config)}
-    sources = {s for config in found.configurations for s in candidates.sources(config)}
+    stored = {key for config in found.configurations for key in asset_keys.list_keys(found, config)}
+    sources = {s for config in found.configurations for s in asset_keys.sources(config)}
     for chunker, encoder in pairs:
-        source = Source("dense", chunker, encoder, True, False)
-        assert (candidates.key(found, source) in stored) == (source in sources)
+        source = ListSource("dense", chunker, encoder, True, False)
+        assert (asset_keys.list_key(found, source) in stored) == (source in sources)
 
 
 def test_the_pair_that_was_held_back_and_those_that_never_were():
@@ -125,7 +124,7 @@ def test_the_pair_that_was_held_back_and_those_that_never_were():
             configured,
             {e: Encoder(e, model="./none") for e in ("a", "b")},
         )
-        return [embeddings.key(made, *pair)[2] for pair in pairs]
+        return [asset_keys.vectors_key(made, *pair)[2] for pair in pairs]
 
     assert named(("naive", "a"), ("naive_b", "a")) == ["naive", "naive_b"]
     assert named(("naive", "b"), ("naive", "a")) == ["naive_b", "naive"]

@@ -10,7 +10,7 @@ import importlib
 import os
 from collections.abc import Callable
 from contextlib import nullcontext
-from dataclasses import asdict, astuple, dataclass
+from dataclasses import asdict
 from functools import partial
 from typing import Any
 
@@ -18,9 +18,10 @@ import numpy as np
 import pyarrow as pa
 
 from spanbench_pipeline.checks import consistency, invariants, list_lengths
-from spanbench_pipeline.config.experiment import BM25, DENSE, Configuration, Experiment
+from spanbench_pipeline.config import asset_keys
+from spanbench_pipeline.config.asset_keys import ListSource
+from spanbench_pipeline.config.experiment import DENSE, Experiment
 from spanbench_pipeline.config.project import Project
-from spanbench_pipeline.core import keys as names
 from spanbench_pipeline.core import tokenizer
 from spanbench_pipeline.models import encoding, kinds
 from spanbench_pipeline.pipeline.stage import Check, Outcome, Reader, Rows, Stage
@@ -35,83 +36,20 @@ STAGE = "candidates"
 _ROOM = "spanbench_pipeline.retrieval"
 
 
-@dataclass(frozen=True)
-class Source:
-    """A channel with everything that decides its lists, but for the experiment's depth."""
-
-    channel: str
-    chunker: str
-    encoder: str | None
-    doc_scope: bool
-    metadata_filters: bool
-    routing: str = ""
-    """The configuration whose routing restricts it; empty for none."""
-    settings: tuple[tuple[str, str], ...] = ()
-    """What of the channel's own settings is not at its default, by name."""
-
-
-def sources(config: Configuration) -> list[Source]:
-    """What a configuration's lists come from, in the order of its channels."""
-    return [
-        Source(
-            channel,
-            config.chunker,
-            config.encoder if channel == DENSE else None,
-            config.doc_scope,
-            config.metadata_filters,
-            config.slug if config.routing else "",
-            tuple(config.bm25_set.items()) if channel == BM25 else (),
-        )
-        for channel in config.channels
-    ]
-
-
-def key(experiment: Experiment, source: Source) -> Key:
-    """``candidates/clause_bm25``, ``candidates/clause_dense_minilm_unscoped``.
-
-    A source that no configuration has has a key as well, which is no other one's.
-    """
-    used = (s for config in experiment.configurations for s in sources(config))
-    known = names.told_apart({_thing(s): _slug(experiment, s) for s in used})
-    found = names.key_of(_thing(source), _slug(experiment, source), known)
-    return (experiment.corpus, STAGE, found)
-
-
-def _thing(source: Source) -> tuple[Any, ...]:
-    """What a key's hash is of; settings at their default leave it as it is without them."""
-    return astuple(source) if source.settings else astuple(source)[:-1]
-
-
-def _slug(experiment: Experiment, source: Source) -> str:
-    encoder = "" if source.encoder is None else experiment.encoder_key(source.encoder)
-    parts = [source.chunker, source.channel, *(value for _, value in source.settings), encoder]
-    parts += ["" if source.doc_scope else "unscoped", "filtered" * source.metadata_filters]
-    parts.append(source.routing and f"routed_{source.routing}")
-    return "_".join(part for part in parts if part)
-
-
-def keyed(experiment: Experiment, config: Configuration) -> list[tuple[Source, Key]]:
-    """What a configuration's lists come from with their keys, in the order of its channels."""
-    return [(source, key(experiment, source)) for source in sources(config)]
-
-
-def keys(experiment: Experiment, config: Configuration) -> list[Key]:
-    """The keys of a configuration's lists, in the order of its channels."""
-    return [found for _, found in keyed(experiment, config)]
-
-
 def stages(experiment: Experiment, project: Project) -> list[Stage]:
     """One stage for each list that some configuration uses."""
-    used = dict.fromkeys(s for config in experiment.configurations for s in sources(config))
+    used = dict.fromkeys(
+        s for config in experiment.configurations for s in asset_keys.sources(config)
+    )
     return [_stage(experiment, source, project) for source in used]
 
 
-def _stage(experiment: Experiment, source: Source, project: Project) -> Stage:
-    corpus, own = experiment.corpus, key(experiment, source)
+def _stage(experiment: Experiment, source: ListSource, project: Project) -> Stage:
+    corpus, own = experiment.corpus, asset_keys.list_key(experiment, source)
     deps: list[Key] = [(corpus, name) for name in ("documents", "queries")]
     deps.append((corpus, "chunks", source.chunker))
     if source.encoder is not None:
-        deps.append(embeddings.key(experiment, source.chunker, source.encoder))
+        deps.append(asset_keys.vectors_key(experiment, source.chunker, source.encoder))
     if source.routing:
         deps.append(_routing_key(experiment, source))
     return Stage(
@@ -130,7 +68,7 @@ def _stage(experiment: Experiment, source: Source, project: Project) -> Stage:
     )
 
 
-def _modules(experiment: Experiment, source: Source) -> tuple[str, ...]:
+def _modules(experiment: Experiment, source: ListSource) -> tuple[str, ...]:
     used = ["ranking", "scope", "texts", source.channel]
     if source.channel == DENSE:
         used.append(experiment.dense_engine)
@@ -141,14 +79,14 @@ def _modules(experiment: Experiment, source: Source) -> tuple[str, ...]:
     return tuple(modules)
 
 
-def _libraries(experiment: Experiment, source: Source) -> tuple[str, ...]:
+def _libraries(experiment: Experiment, source: ListSource) -> tuple[str, ...]:
     if source.channel != DENSE:
         return ()
     engine = ("qdrant-client",) if experiment.dense_engine == "qdrant" else ()
     return embeddings.MODEL_LIBRARIES + engine
 
 
-def _params(experiment: Experiment, source: Source, project: Project) -> dict[str, Any]:
+def _params(experiment: Experiment, source: ListSource, project: Project) -> dict[str, Any]:
     params = asdict(source) | {"depth": experiment.depth}
     settings = dict(params.pop("settings"))
     if settings:
@@ -160,7 +98,7 @@ def _params(experiment: Experiment, source: Source, project: Project) -> dict[st
     return params
 
 
-def _of_texts(experiment: Experiment, source: Source, reader: Reader) -> Outcome:
+def _of_texts(experiment: Experiment, source: ListSource, reader: Reader) -> Outcome:
     """The lists of a channel that compares texts: the module of its name."""
     queries, chunks = reader.table("queries"), reader.table("chunks", source.chunker)
     documents = reader.table("documents")
@@ -173,11 +111,11 @@ def _of_texts(experiment: Experiment, source: Source, reader: Reader) -> Outcome
     return Outcome(_table(experiment, source, reader, lists), warnings=tuple(warnings))
 
 
-def _dense(experiment: Experiment, source: Source, reader: Reader) -> Outcome:
+def _dense(experiment: Experiment, source: ListSource, reader: Reader) -> Outcome:
     """The dense lists; query texts are encoded through the same cache as chunks."""
     encoder = experiment.encoders[source.encoder or ""]
     chunks, queries = reader.table("chunks", source.chunker), reader.table("queries")
-    stored = reader.stored(embeddings.key(experiment, source.chunker, encoder.name)).table
+    stored = reader.stored(asset_keys.vectors_key(experiment, source.chunker, encoder.name)).table
     vectors = dense.chunk_vectors(chunks, stored)
     encoded = encoding.encode(
         queries["query"].to_pylist(),
@@ -198,7 +136,9 @@ def _dense(experiment: Experiment, source: Source, reader: Reader) -> Outcome:
     return Outcome(_table(experiment, source, reader, lists), facts, tuple(warnings))
 
 
-def _engine(experiment: Experiment, source: Source, reader: Reader, vectors: dense.Vectors) -> Any:
+def _engine(
+    experiment: Experiment, source: ListSource, reader: Reader, vectors: dense.Vectors
+) -> Any:
     """The engine that the experiment names, as a context manager."""
     chunks, documents = reader.table("chunks", source.chunker), reader.table("documents")
     if experiment.dense_engine == "exact":
@@ -218,7 +158,7 @@ def _engine(experiment: Experiment, source: Source, reader: Reader, vectors: den
     )
 
 
-def _scopes(experiment: Experiment, source: Source, reader: Reader) -> list[Scope]:
+def _scopes(experiment: Experiment, source: ListSource, reader: Reader) -> list[Scope]:
     return scopes(
         reader.table("queries"),
         doc_scope=source.doc_scope,
@@ -227,20 +167,20 @@ def _scopes(experiment: Experiment, source: Source, reader: Reader) -> list[Scop
     )
 
 
-def _routing_key(experiment: Experiment, source: Source) -> Key:
+def _routing_key(experiment: Experiment, source: ListSource) -> Key:
     return (experiment.corpus, "routing", source.routing)
 
 
-def _routed(experiment: Experiment, source: Source, reader: Reader) -> pa.Table | None:
+def _routed(experiment: Experiment, source: ListSource, reader: Reader) -> pa.Table | None:
     """The documents that routing keeps for each query; None where nothing is routed."""
     return reader.stored(_routing_key(experiment, source)).table if source.routing else None
 
 
-def _table(experiment: Experiment, source: Source, reader: Reader, lists: Lists) -> pa.Table:
+def _table(experiment: Experiment, source: ListSource, reader: Reader, lists: Lists) -> pa.Table:
     return ranking.candidates(
         lists,
         corpus=experiment.corpus,
-        source=key(experiment, source)[2],
+        source=asset_keys.list_key(experiment, source)[2],
         channel=source.channel,
         queries=reader.table("queries"),
         chunks=reader.table("chunks", source.chunker),
@@ -275,7 +215,7 @@ def list_checks(experiment: Experiment, chunker: str) -> tuple[Check, ...]:
     )
 
 
-def _checks(experiment: Experiment, source: Source) -> tuple[Check, ...]:
+def _checks(experiment: Experiment, source: ListSource) -> tuple[Check, ...]:
     return (
         *list_checks(experiment, source.chunker),
         Check(
@@ -295,13 +235,13 @@ def _checks(experiment: Experiment, source: Source) -> tuple[Check, ...]:
     )
 
 
-def _tokens(source: Source) -> Callable[[str], list[str]] | None:
+def _tokens(source: ListSource) -> Callable[[str], list[str]] | None:
     """What finds the list's words; None where they are those that the check finds itself."""
     settings = {key: value for key, value in source.settings if key != "bm25"}
     return tokenizer.Tokenizer(**settings) if settings else None
 
 
-def _lengths(experiment: Experiment, source: Source) -> list[Check]:
+def _lengths(experiment: Experiment, source: ListSource) -> list[Check]:
     """The check of the lists' lengths; none where the channel's is not known."""
     if source.channel not in list_lengths.KNOWN:
         return []
@@ -309,7 +249,9 @@ def _lengths(experiment: Experiment, source: Source) -> list[Check]:
     def find(reader: Reader) -> Rows:
         vectors: set[str] = set()
         if source.encoder is not None:
-            stored = reader.stored(embeddings.key(experiment, source.chunker, source.encoder)).table
+            stored = reader.stored(
+                asset_keys.vectors_key(experiment, source.chunker, source.encoder)
+            ).table
             vectors.update(stored["chunk_id"].filter(stored["vector"].is_valid()).to_pylist())
         return list_lengths.wrong_lengths(
             reader.own(),

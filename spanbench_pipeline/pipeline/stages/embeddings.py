@@ -12,14 +12,13 @@ import pyarrow as pa
 
 from spanbench_pipeline import chunkers
 from spanbench_pipeline.checks import invariants
+from spanbench_pipeline.config import asset_keys
 from spanbench_pipeline.config.experiment import Encoder, Experiment, Reranker
 from spanbench_pipeline.config.project import Project
-from spanbench_pipeline.core import keys as names
 from spanbench_pipeline.core import tables
 from spanbench_pipeline.core.errors import NotMeasured
 from spanbench_pipeline.models import encoding, kinds
 from spanbench_pipeline.pipeline.stage import Check, Outcome, Reader, Rows, Stage
-from spanbench_pipeline.pipeline.staleness import Key
 from spanbench_pipeline.retrieval import cards
 from spanbench_pipeline.retrieval.texts import chunk_texts
 
@@ -33,11 +32,11 @@ def stages(experiment: Experiment, project: Project) -> list[Stage]:
     """One stage for each chunker and encoder that some configuration uses together."""
     pairs = {
         pair: chunkers.load(experiment.chunkers[pair[0]], experiment.path).card
-        for pair in _pairs(experiment)
+        for pair in asset_keys.vector_pairs(experiment)
     }
     return [
         Stage(
-            key=key(experiment, chunker, encoder),
+            key=asset_keys.vectors_key(experiment, chunker, encoder),
             table="embeddings",
             description=f"Vectors of the chunks of {chunker}, by {encoder}"
             + (", each behind a card of its document." if card else "."),
@@ -62,27 +61,6 @@ def stages(experiment: Experiment, project: Project) -> list[Stage]:
         )
         for (chunker, encoder), card in pairs.items()
     ]
-
-
-def key(experiment: Experiment, chunker: str, encoder: str) -> Key:
-    """``embeddings/<chunker>``; with a second encoder in the experiment its name is added.
-
-    A pair that no configuration uses has a key as well, which is no used one's.
-    """
-    known = names.told_apart({pair: _slug(experiment, *pair) for pair in _pairs(experiment)})
-    plain = _slug(experiment, chunker, encoder)
-    return (experiment.corpus, "embeddings", names.key_of((chunker, encoder), plain, known))
-
-
-def _pairs(experiment: Experiment) -> list[tuple[str, str]]:
-    """Each chunker and encoder that some configuration uses together."""
-    found = [(c.chunker, c.encoder) for c in experiment.configurations if c.uses_dense]
-    return [(chunker, encoder) for chunker, encoder in dict.fromkeys(found) if encoder is not None]
-
-
-def _slug(experiment: Experiment, chunker: str, encoder: str) -> str:
-    first = next(iter(experiment.encoders))
-    return chunker if encoder == first else f"{chunker}_{experiment.encoder_key(encoder)}"
 
 
 def model_params(settings: Encoder | Reranker, project: Project) -> dict[str, Any]:

@@ -11,6 +11,7 @@ import pyarrow.compute as pc
 from spanbench_pipeline.analysis.headroom import headroom
 from spanbench_pipeline.checks import character_metrics, forensic_labels, invariants, metamorphic
 from spanbench_pipeline.checks import lost_stages as loss_checks
+from spanbench_pipeline.config import asset_keys
 from spanbench_pipeline.config.experiment import Configuration, Experiment
 from spanbench_pipeline.core import tables
 from spanbench_pipeline.metrics import LABEL_KS, TOP
@@ -18,7 +19,7 @@ from spanbench_pipeline.metrics import forensic_labels as forensics
 from spanbench_pipeline.metrics.depths import unreached
 from spanbench_pipeline.metrics.stages import lost_stages, stages_of
 from spanbench_pipeline.pipeline.stage import Check, Outcome, Reader, Rows, Stage
-from spanbench_pipeline.pipeline.stages import candidates, routing
+from spanbench_pipeline.pipeline.stages import routing
 from spanbench_pipeline.pipeline.staleness import Key
 
 _MEASURES = "spanbench_pipeline.metrics"
@@ -37,7 +38,7 @@ def depths(experiment: Experiment) -> list[int]:
 
 def lists_of(experiment: Experiment, config: Configuration, reader: Reader) -> pa.Table:
     """All that the channels of a configuration listed, as of that configuration."""
-    parts = [reader.table(*key[1:]) for key in candidates.keys(experiment, config)]
+    parts = [reader.table(*key[1:]) for key in asset_keys.list_keys(experiment, config)]
     table = pa.concat_tables(parts)
     return table.append_column("config", pa.repeat(config.name, table.num_rows))
 
@@ -56,7 +57,7 @@ def _states_stage(experiment: Experiment, config: Configuration) -> Stage:
         "span_states",
         partial(_states, experiment, config),
         extra=[
-            *candidates.keys(experiment, config),
+            *asset_keys.list_keys(experiment, config),
             *([routing.key(experiment, config)] if config.routing else []),
             *((experiment.corpus, "span_outcomes", config.slug) for _ in outcomes),
             (experiment.corpus, "query_metrics", config.slug),
@@ -243,7 +244,7 @@ def _headroom_stage(experiment: Experiment, config: Configuration) -> Stage:
         config,
         "headroom",
         partial(_headroom, experiment, config),
-        extra=[*candidates.keys(experiment, config), metrics],
+        extra=[*asset_keys.list_keys(experiment, config), metrics],
         modules=("spanbench_pipeline.analysis.headroom",),
         checks=(
             Check(

@@ -6,14 +6,12 @@ configuration's settings, and only the modules of those count as its code.
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import asdict
 from functools import partial
 from typing import Any
 
-import pyarrow as pa
-
 from spanbench_pipeline.checks import consistency
+from spanbench_pipeline.config import asset_keys
 from spanbench_pipeline.config.experiment import (
     BM25_SETTINGS,
     FUSIONS,
@@ -25,16 +23,11 @@ from spanbench_pipeline.config.project import Project
 from spanbench_pipeline.models import kinds
 from spanbench_pipeline.pipeline.stage import Check, Outcome, Reader, Stage
 from spanbench_pipeline.pipeline.stages import candidates, embeddings
-from spanbench_pipeline.retrieval import convex, fusion, ranking, rerank
-from spanbench_pipeline.retrieval.lists import Floats, Ints, Lists
+from spanbench_pipeline.retrieval import ranking, rerank
+from spanbench_pipeline.retrieval.lists import Floats, Ints
 from spanbench_pipeline.retrieval.texts import chunk_texts
 
 _ROOM = "spanbench_pipeline.retrieval"
-_FUSIONS: dict[str, tuple[str, Callable[..., Lists], str]] = {
-    "rrf": ("fusion", fusion.fuse, "k"),
-    "cc": ("convex", convex.fuse, "alpha"),
-}
-"""Each fusion's module, its function, and what that calls its constant."""
 
 
 def stages(experiment: Experiment, project: Project) -> list[Stage]:
@@ -45,7 +38,7 @@ def stages(experiment: Experiment, project: Project) -> list[Stage]:
 def _stage(experiment: Experiment, config: Configuration, project: Project) -> Stage:
     corpus = experiment.corpus
     deps = [(corpus, "queries"), (corpus, "chunks", config.chunker)]
-    deps += candidates.keys(experiment, config)
+    deps += asset_keys.list_keys(experiment, config)
     if config.reranker is not None:
         deps.append((corpus, "documents"))
     return Stage(
@@ -66,7 +59,7 @@ def _stage(experiment: Experiment, config: Configuration, project: Project) -> S
 def _modules(experiment: Experiment, config: Configuration) -> tuple[str, ...]:
     used = {
         "ranking": True,
-        _FUSIONS[config.fusion][0]: config.fusion_used is not None,
+        ranking.FUSIONS[config.fusion][0]: config.fusion_used is not None,
         "rerank": config.reranker is not None,
         "texts": config.reranker is not None,
     }
@@ -92,7 +85,7 @@ def _compute(experiment: Experiment, config: Configuration, reader: Reader) -> O
     queries, chunks = reader.table("queries"), reader.table("chunks", config.chunker)
     lists = {
         source.channel: ranking.read_candidates(reader.table(*key[1:]), queries, chunks)
-        for source, key in candidates.keyed(experiment, config)
+        for source, key in asset_keys.keyed_sources(experiment, config)
     }
     table = ranking.rank(
         corpus=experiment.corpus,
@@ -100,19 +93,12 @@ def _compute(experiment: Experiment, config: Configuration, reader: Reader) -> O
         queries=queries,
         chunks=chunks,
         channels=lists,
-        fuse=fusion_of(config, chunks["chunk_id"].combine_chunks(), experiment.depth),
+        fuse=ranking.fusion_of(
+            config.fusion_used, chunks["chunk_id"].combine_chunks(), experiment.depth
+        ),
         rerank=_reranker(experiment, config, reader),
     )
     return Outcome(table)
-
-
-def fusion_of(config: Configuration, chunk_ids: pa.Array, depth: int) -> ranking.Fuse | None:
-    """The configuration's fusion of two channels' lists; None where it has one channel."""
-    if config.fusion_used is None:
-        return None
-    name, constant = config.fusion_used
-    _, fuse, called = _FUSIONS[name]
-    return partial(fuse, chunk_ids=chunk_ids, depth=depth, **{called: constant})
 
 
 def _reranker(
@@ -134,7 +120,7 @@ def _reranker(
 
 
 def _checks(experiment: Experiment, config: Configuration) -> tuple[Check, ...]:
-    lists = candidates.keys(experiment, config)
+    lists = asset_keys.list_keys(experiment, config)
     return (
         *candidates.list_checks(experiment, config.chunker),
         Check(

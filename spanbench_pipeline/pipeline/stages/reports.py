@@ -14,6 +14,7 @@ import pyarrow as pa
 from spanbench_pipeline import __version__
 from spanbench_pipeline.analysis.backlog import backlog
 from spanbench_pipeline.analysis.fingerprints import parameters
+from spanbench_pipeline.config import asset_keys
 from spanbench_pipeline.config.experiment import Encoder, Experiment, Reranker
 from spanbench_pipeline.config.project import Project
 from spanbench_pipeline.core import tables
@@ -22,7 +23,7 @@ from spanbench_pipeline.corpora.source import open_source
 from spanbench_pipeline.metrics import TOP
 from spanbench_pipeline.metrics.depths import unreached
 from spanbench_pipeline.pipeline.stage import Check, Option, Outcome, Reader, Rows, Stage
-from spanbench_pipeline.pipeline.stages import candidates, embeddings
+from spanbench_pipeline.pipeline.stages import embeddings
 from spanbench_pipeline.pipeline.staleness import Key
 from spanbench_pipeline.reports import audit, client, developer
 from spanbench_pipeline.reports.inputs import ReportInputs
@@ -63,7 +64,7 @@ def stages(experiment: Experiment, project: Project) -> list[Stage]:
     deps: list[Key] = [(corpus, "source_archive"), *((corpus, name) for name in SINGLE)]
     deps += [(corpus, "chunks", chunker) for chunker in experiment.chunkers]
     deps += [(corpus, t, c.slug) for c in experiment.configurations for t in PER_CONFIG]
-    lists = [key for c in experiment.configurations for key in candidates.keys(experiment, c)]
+    lists = [key for c in experiment.configurations for key in asset_keys.list_keys(experiment, c)]
     deps += dict.fromkeys(lists)  # some share a list
     models = {s.name: embeddings.model_params(s, project) for s in _models(experiment)}
     provenance = {**open_source(experiment, project).drawn(), **_provenance(experiment, models)}
@@ -195,7 +196,7 @@ def _inputs(
         provenance=provenance,
         candidates={
             config.name: pa.concat_tables(
-                reader.table(*key[1:]) for key in candidates.keys(experiment, config)
+                reader.table(*key[1:]) for key in asset_keys.list_keys(experiment, config)
             )
             for config in experiment.configurations
         },

@@ -19,12 +19,12 @@ from spanbench_pipeline.analysis import (
 from spanbench_pipeline.checks import bm25_stats as bm25_checks
 from spanbench_pipeline.checks import consistency, invariants
 from spanbench_pipeline.chunkers import clause
+from spanbench_pipeline.config import asset_keys
 from spanbench_pipeline.config.experiment import BM25, Configuration, Experiment
 from spanbench_pipeline.core import tables
 from spanbench_pipeline.core.headers import headers
 from spanbench_pipeline.core.tokenizer import Tokenizer
 from spanbench_pipeline.pipeline.stage import Check, Outcome, Reader, Rows, Stage
-from spanbench_pipeline.pipeline.stages import candidates, embeddings
 from spanbench_pipeline.pipeline.staleness import Key
 from spanbench_pipeline.retrieval.cards import ROUTING_CHARS, cards
 from spanbench_pipeline.retrieval.texts import chunk_texts
@@ -140,7 +140,7 @@ def _first_embeddings(experiment: Experiment) -> dict[str, Key]:
     found: dict[str, Key] = {}
     for config in experiment.configurations:
         if config.uses_dense:
-            key = embeddings.key(experiment, config.chunker, config.encoder or "")
+            key = asset_keys.vectors_key(experiment, config.chunker, config.encoder or "")
             found.setdefault(config.chunker, key)
     return found
 
@@ -258,7 +258,7 @@ def _bm25_reads(experiment: Experiment) -> list[Key]:
 
 def _bm25_list(experiment: Experiment, config: Configuration) -> Key | None:
     """Where the lists of a configuration's BM25 channel are; None where it only routes."""
-    keyed = candidates.keyed(experiment, config)
+    keyed = asset_keys.keyed_sources(experiment, config)
     return next((key for source, key in keyed if source.channel == BM25), None)
 
 

@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 
+from spanbench_pipeline.config import asset_keys
 from spanbench_pipeline.config.experiment import ChunkerSettings, Configuration, Encoder, Experiment
 from spanbench_pipeline.config.project import Project
 from spanbench_pipeline.core import tokenizer
@@ -67,7 +68,7 @@ def test_other_settings_have_a_list_of_their_own(
     assert routes.params["settings"] == settings
     # Dense lists know nothing of it.
     hybrid = replace(OTHER, retriever="hybrid", encoder="e")
-    assert [s.settings for s in candidates.sources(hybrid)] == [(), tuple(settings.items())]
+    assert [s.settings for s in asset_keys.sources(hybrid)] == [(), tuple(settings.items())]
     # ICU that comes or goes makes the list anew.
     before = found["naive_bm25_lucene_unicode_czech"].node().code_version
     monkeypatch.setattr(tokenizer, "_segmentation", lambda: "absent")
