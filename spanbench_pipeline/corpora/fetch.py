@@ -92,8 +92,7 @@ def fetch_bundle(
 
     The member's hash and content are verified before it appears there. Raises InputError for a
     wrong hash or content, an archive that cannot be had or read, and a second fetch at the same
-    time; nothing new is then kept and an earlier good copy stays, but a download that broke off
-    waits to be continued.
+    time; nothing new is then kept, and an earlier good copy stays.
     """
     expected = _expected(bundle, sha256)
     if archive is not None and not archive.is_file():
@@ -106,11 +105,10 @@ def fetch_bundle(
             else:
                 download(job)
                 origin = Origin(job.target, Path(urlsplit(url).path).name or STAGED, url)
-            provenance = _install(bundle, folder, record, origin, expected)
+            return _install(bundle, folder, record, origin, expected)
         finally:
-            job.target.unlink(missing_ok=True)
-        job.discard()
-        return provenance
+            for path in folder.glob(f"{STAGED}*"):  # also what a killed fetch left
+                path.unlink()
 
 
 def _expected(bundle: Bundle, sha256: str | None) -> str:

@@ -27,9 +27,6 @@ class Behaviour:
     """What the server does with requests for /file; every request's headers are kept."""
 
     body: bytes = BODY
-    etag: str | None = '"one"'
-    modified: str | None = None
-    ranges: bool = True
     break_after: list[int] = field(default_factory=list)
     """Bytes of the body that the first, second, ... request gets before the line is cut."""
     claim: int | None = None
@@ -58,30 +55,9 @@ class Handler(http.server.BaseHTTPRequestHandler):
             self.file(told)
 
     def file(self, told: Behaviour) -> None:
-        start = self.start(told)
-        body = told.body[start:]
-        headers = {"Content-Length": str(told.claim or len(body))}
-        if told.no_length:
-            headers = {}
-        if told.etag:
-            headers["ETag"] = told.etag
-        if told.modified:
-            headers["Last-Modified"] = told.modified
-        if start >= len(told.body):
-            self.answer(416, {})
-            return
-        if start:
-            headers["Content-Range"] = f"bytes {start}-{len(told.body) - 1}/{len(told.body)}"
-        self.answer(206 if start else 200, headers)
-        self.wfile.write(body[: told.break_after.pop(0)] if told.break_after else body)
-
-    def start(self, told: Behaviour) -> int:
-        """The first byte to send: later than 0 only for the file that the client has a part of."""
-        wanted = self.headers.get("Range", "")
-        same = self.headers.get("If-Range") in (told.etag, told.modified)
-        if not told.ranges or not wanted or not same:
-            return 0
-        return int(wanted.removeprefix("bytes=").rstrip("-"))
+        headers = {} if told.no_length else {"Content-Length": str(told.claim or len(told.body))}
+        self.answer(200, headers)
+        self.wfile.write(told.body[: told.break_after.pop(0)] if told.break_after else told.body)
 
     def answer(self, status: int, headers: dict[str, str]) -> None:
         self.send_response(status)
@@ -132,7 +108,6 @@ def test_a_whole_file(server: Server, job: Job, tmp_path: Path) -> None:
     download(job())
     assert (tmp_path / "file.zip").read_bytes() == BODY
     assert only(tmp_path, "file.zip")
-    assert "Range" not in server.told.seen[0]
 
 
 def test_a_redirect_is_followed(server: Server, job: Job, tmp_path: Path) -> None:
@@ -154,130 +129,30 @@ def test_only_http_addresses(tmp_path: Path, url: str) -> None:
     assert only(tmp_path)
 
 
-@pytest.mark.parametrize(
-    ("etag", "modified", "validator"),
-    [
-        ('"one"', None, '"one"'),
-        ('"one"', "Mon, 01 Jan 2024 00:00:00 GMT", '"one"'),
-        ('W/"one"', "Mon, 01 Jan 2024 00:00:00 GMT", "Mon, 01 Jan 2024 00:00:00 GMT"),
-    ],
-)
-def test_a_transfer_that_breaks_off_is_continued_where_it_ended(
-    server: Server, job: Job, tmp_path: Path, etag: str, modified: str | None, validator: str
-) -> None:
-    server.told.etag, server.told.modified = etag, modified
-    server.told.break_after = [len(BODY) // 2]
+def test_a_transfer_that_breaks_off_is_begun_anew(server: Server, job: Job, tmp_path: Path) -> None:
+    server.told.break_after = [len(BODY) // 2, 0]
     download(job())
     assert (tmp_path / "file.zip").read_bytes() == BODY
     assert only(tmp_path, "file.zip")
-    _, second = server.told.seen
-    assert second["Range"] == f"bytes={len(BODY) // 2}-"
-    assert second["If-Range"] == validator
+    assert len(server.told.seen) == 3
 
 
-def test_a_later_call_continues_what_an_earlier_one_could_not_finish(
+def test_nothing_is_kept_where_every_attempt_breaks_off(
     server: Server, job: Job, tmp_path: Path
 ) -> None:
     server.told.break_after = [300_000, 200_000, 100_000]
     with pytest.raises(InputError) as caught:
         download(job())
-    for part in ("3 attempts failed", "600,000 of 1,048,576 bytes", "600,000 bytes are kept"):
+    for part in (job().url, "3 attempts failed", "100,000 of 1,048,576 bytes", "--archive"):
         assert part in str(caught.value)
-    assert only(tmp_path, "file.zip.part", "file.zip.part.json")
-    download(job())
-    assert server.told.seen[-1]["Range"] == "bytes=600000-"
-    assert (tmp_path / "file.zip").read_bytes() == BODY
-    assert only(tmp_path, "file.zip")
+    assert only(tmp_path)
 
 
-def test_where_the_server_ignores_ranges_the_file_is_begun_anew(
-    server: Server, job: Job, tmp_path: Path
-) -> None:
-    server.told.ranges = False
-    server.told.break_after = [300_000]
-    download(job())
-    assert len(server.told.seen) == 2
-    assert (tmp_path / "file.zip").read_bytes() == BODY
-
-
-def test_a_file_that_changed_meanwhile_is_begun_anew(
-    server: Server, job: Job, tmp_path: Path
-) -> None:
-    server.told.break_after = [300_000]
-    with pytest.raises(InputError):
-        download(job(attempts=1))
-    server.told.etag, server.told.body = '"two"', BODY[::-1] + b"more"
-    download(job())
-    assert (tmp_path / "file.zip").read_bytes() == BODY[::-1] + b"more"
-    assert server.told.seen[-1]["If-Range"] == '"one"'
-
-
-def test_a_part_of_another_address_is_not_continued(
-    server: Server, job: Job, tmp_path: Path
-) -> None:
-    server.told.break_after = [300_000]
-    with pytest.raises(InputError):
-        download(job(attempts=1))
-    download(job("/data.zip"))
-    assert "Range" not in server.told.seen[-1]
-    assert (tmp_path / "file.zip").read_bytes() == BODY
-
-
-@pytest.mark.parametrize(
-    "content_range", ["bytes 1-1048575/1048576", "bytes 300000-1048575/999", "", None]
-)
-def test_a_range_that_was_not_asked_for_is_not_appended(
-    server: Server,
-    job: Job,
-    tmp_path: Path,
-    monkeypatch: pytest.MonkeyPatch,
-    content_range: str | None,
-) -> None:
-    server.told.break_after = [300_000]
-    with pytest.raises(InputError):
-        download(job(attempts=1))
-    straight = Handler.answer
-
-    def lie(self: Handler, status: int, headers: dict[str, str]) -> None:
-        if content_range is None:
-            headers.pop("Content-Range", None)
-        elif status == 206:
-            headers["Content-Range"] = content_range
-        straight(self, status, headers)
-
-    monkeypatch.setattr(Handler, "answer", lie)
-    download(job())
-    assert (tmp_path / "file.zip").read_bytes() == BODY
-
-
-def test_a_part_longer_than_the_file_is_begun_anew(
-    server: Server, job: Job, tmp_path: Path
-) -> None:
-    server.told.break_after = [300_000]
-    with pytest.raises(InputError):
-        download(job(attempts=1))
-    server.told.body = BODY[:1000]  # and still the same ETag
-    download(job())
-    assert (tmp_path / "file.zip").read_bytes() == BODY[:1000]
-
-
-def test_a_part_without_its_record_is_begun_anew(server: Server, job: Job, tmp_path: Path) -> None:
+def test_what_an_earlier_download_left_is_no_part_of_the_file(job: Job, tmp_path: Path) -> None:
     (tmp_path / "file.zip.part").write_bytes(b"of unknown origin")
     download(job())
-    assert "Range" not in server.told.seen[0]
     assert (tmp_path / "file.zip").read_bytes() == BODY
     assert only(tmp_path, "file.zip")
-
-
-def test_without_a_validator_nothing_is_kept_of_a_broken_transfer(
-    server: Server, job: Job, tmp_path: Path
-) -> None:
-    server.told.etag = None
-    server.told.break_after = [300_000, 300_000, 300_000]
-    with pytest.raises(InputError) as caught:
-        download(job())
-    assert "kept" not in str(caught.value)
-    assert only(tmp_path)
 
 
 def test_a_file_that_is_not_there(server: Server, job: Job, tmp_path: Path) -> None:
@@ -301,16 +176,6 @@ def test_a_server_that_stays_in_trouble(server: Server, job: Job, tmp_path: Path
     assert only(tmp_path)
 
 
-def test_a_server_that_never_gives_the_file_it_names(
-    server: Server, job: Job, tmp_path: Path
-) -> None:
-    server.told.status = [416] * 9
-    with pytest.raises(InputError, match="keeps changing"):
-        download(job())
-    assert len(server.told.seen) == 3
-    assert only(tmp_path)
-
-
 def test_a_server_that_is_not_there(job: Job, tmp_path: Path) -> None:
     url = "http://127.0.0.1:9/file"  # the discard port: nothing listens
     with pytest.raises(InputError, match=r"3 attempts failed.*refused"):
@@ -320,7 +185,6 @@ def test_a_server_that_is_not_there(job: Job, tmp_path: Path) -> None:
 
 def test_a_length_that_the_body_never_reaches(server: Server, job: Job, tmp_path: Path) -> None:
     server.told.claim = len(BODY) + 5
-    server.told.ranges = False
     with pytest.raises(InputError, match="broke off at 1,048,576 of 1,048,581 bytes"):
         download(job())
     assert not (tmp_path / "file.zip").exists()
@@ -348,14 +212,13 @@ def test_a_server_that_falls_silent(
 
     def silent(self: Handler, told: Behaviour) -> None:
         if len(told.seen) == 1:
-            self.answer(200, {"Content-Length": "10", "ETag": '"one"'})
+            self.answer(200, {"Content-Length": "10"})
             self.wfile.write(b"x")
             release.wait(10)
         else:
             straight(self, told)
 
     monkeypatch.setattr(Handler, "file", silent)
-    server.told.ranges = False
     try:
         download(job(timeout=0.2))
     finally:
@@ -464,14 +327,15 @@ def test_a_length_short_of_the_file_gives_a_truncated_archive(
     assert not (tmp_path / "downloads").exists()
 
 
-def test_a_broken_download_is_continued_by_the_next_fetch(server: Server, tmp_path: Path) -> None:
+def test_a_broken_download_leaves_nothing_and_the_next_fetch_succeeds(
+    server: Server, tmp_path: Path
+) -> None:
     server.told.body = bundle(tmp_path)
     size = len(server.told.body)
     server.told.break_after = [size // 3, size // 3]
     folder = tmp_path / "downloads" / "cuad"
-    with pytest.raises(InputError, match="run the same command again to continue"):
+    with pytest.raises(InputError, match="2 attempts failed"):
         fetched(server.url + "/data.zip", folder, builders.sha256(MEMBER))
-    assert only(folder, "archive.zip.part", "archive.zip.part.json")
+    assert not folder.exists()
     fetched(server.url + "/data.zip", folder, builders.sha256(MEMBER))
-    assert server.told.seen[-1]["Range"] == f"bytes={size // 3 * 2}-"
     assert only(folder, "CUADv1.json", "provenance.json")
