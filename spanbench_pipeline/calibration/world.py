@@ -63,7 +63,6 @@ class World:
 
     def rankings(self) -> pa.Table:
         """The table ``rankings``, repeats included."""
-        none = {"dense_rank": None, "bm25_rank": None, "fused_rank": None}
         rows = [
             {
                 "corpus": CORPUS,
@@ -75,7 +74,6 @@ class World:
                 "start_char": place[1],
                 "end_char": place[2],
                 "score": 1 / rank,
-                **none,
             }
             for query_id, places in self.ranked.items()
             for rank, place in enumerate(places, 1)

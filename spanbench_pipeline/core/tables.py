@@ -24,12 +24,17 @@ VECTOR = pa.list_(pa.float32())
 
 @dataclass(frozen=True)
 class Column:
-    """One column: its Arrow type, what it means, and whether a value may be absent."""
+    """One column: its Arrow type, what it means, and whether a value may be absent.
+
+    A ``nullable`` column may be left out of a table's rows, and is null then; a ``stated`` one may
+    not, because its null is a finding (a metric that is undefined).
+    """
 
     name: str
     type: pa.DataType
     description: str
     nullable: bool = False
+    stated: bool = False
 
 
 @dataclass(frozen=True)
@@ -224,7 +229,9 @@ TABLES = _specs(
             _QUERY,
             _METRIC,
             _K,
-            Column("value", REAL, "value of the metric; null: undefined for this query", True),
+            Column(
+                "value", REAL, "value of the metric; null: undefined for this query", True, True
+            ),
         ),
     ),
     TableSpec(
@@ -316,7 +323,7 @@ TABLES = _specs(
             _CORPUS,
             _CHUNKER,
             Column("stat", TEXT, "name of the statistic"),
-            Column("value", REAL, "its value, shares in [0, 1]; null: not measured", True),
+            Column("value", REAL, "its value, shares in [0, 1]; null: not measured", True, True),
         ),
     ),
     TableSpec(
@@ -329,7 +336,7 @@ TABLES = _specs(
             Column("subset", TEXT, "part of a pooled corpus; null: the whole", nullable=True),
             _METRIC,
             _K,
-            Column("value", REAL, "mean over the queries where it is defined", nullable=True),
+            Column("value", REAL, "mean over the queries where it is defined", True, True),
             Column("n_queries", INT, "queries with a defined value"),
         ),
     ),
@@ -343,7 +350,7 @@ TABLES = _specs(
             Column("clause_type", TEXT, "kind of clause asked for"),
             _METRIC,
             _K,
-            Column("value", REAL, "mean over the queries where it is defined", nullable=True),
+            Column("value", REAL, "mean over the queries where it is defined", True, True),
             Column("n_queries", INT, "queries with a defined value"),
         ),
     ),
@@ -355,7 +362,7 @@ TABLES = _specs(
             _CORPUS,
             _CONFIG,
             Column("stat", TEXT, "name of the statistic"),
-            Column("value", REAL, "its value; null: undefined", nullable=True),
+            Column("value", REAL, "its value; null: undefined", True, True),
         ),
     ),
     TableSpec(
@@ -466,7 +473,7 @@ TABLES = _specs(
             Column("subset", TEXT, "part of a pooled corpus; null: the whole", nullable=True),
             _METRIC,
             _K,
-            Column("value", REAL, "mean over the queries where it is defined", nullable=True),
+            Column("value", REAL, "mean over the queries where it is defined", True, True),
             Column("n_queries", INT, "queries with a defined value"),
             Column("fingerprint", TEXT, "hash of all that the configuration's figures rest on"),
         ),
@@ -533,17 +540,26 @@ def repeated_keys(name: str, table: pa.Table) -> pa.Table:
 
 
 def from_rows(name: str, rows: Sequence[Mapping[str, Any]]) -> pa.Table:
-    """Return the declared table ``name`` from one mapping a row."""
+    """Return the declared table ``name`` from one mapping a row.
+
+    Columns that may be left out are left out of every row or of none.
+    """
     names = TABLES[name].schema.names
+    given = rows[0].keys() if rows else names
     for row in rows:
-        if row.keys() != set(names):
-            raise TableError(f"table {name}: a row with {sorted(row)}, not {sorted(names)}")
-    return from_columns(name, {column: [row[column] for row in rows] for column in names})
+        if row.keys() != given:
+            raise TableError(
+                f"table {name}: a row with {sorted(row)}, another with {sorted(given)}"
+            )
+    return from_columns(name, {column: [row[column] for row in rows] for column in given})
 
 
 def from_columns(name: str, columns: Mapping[str, Any]) -> pa.Table:
-    """Return the declared table ``name`` from one sequence (or array) a column."""
-    schema = TABLES[name].schema
+    """Return the declared table ``name`` from one sequence (or array) a column.
+
+    A nullable column that is left out is null, unless it is to be stated or is of the key.
+    """
+    spec, schema = TABLES[name], TABLES[name].schema
     unknown = sorted(set(columns) - set(schema.names))
     if unknown:
         raise TableError(f"table {name}: unknown columns {unknown}")
@@ -551,6 +567,10 @@ def from_columns(name: str, columns: Mapping[str, Any]) -> pa.Table:
         arrays = {key: _array(columns[key], schema.field(key).type) for key in columns}
     except (pa.ArrowInvalid, pa.ArrowTypeError) as error:
         raise TableError(f"table {name}: {error}") from error
+    n_rows = max(map(len, arrays.values()), default=0)
+    for column in spec.columns:
+        if column.nullable and not column.stated and column.name not in spec.key:
+            arrays.setdefault(column.name, pa.nulls(n_rows, column.type))
     return conform(name, pa.table(arrays))
 
 

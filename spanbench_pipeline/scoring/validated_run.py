@@ -110,9 +110,8 @@ def take(
         repeats += len(placed) - len(set(placed))
         rows += _rows(given, ordered, placed, known)
     named = {"corpus": corpus, "config": config}
-    none = {"dense_rank": None, "bm25_rank": None, "fused_rank": None}
     return Taken(
-        tables.from_rows("rankings", [named | row | none for row in rows]),
+        tables.from_rows("rankings", [named | row for row in rows]),
         missing,
         tuple(sorted(given.query_id for given in lists if not given.entries)),
         repeats,

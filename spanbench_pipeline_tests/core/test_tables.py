@@ -163,6 +163,27 @@ def test_from_columns_refuses_what_it_does_not_know_or_lacks() -> None:
         tables.from_columns("chunk_stats", columns)
 
 
+def test_a_nullable_column_may_be_left_out_of_every_row_and_is_null_then() -> None:
+    file = {"corpus": "c", "role": "archive", "sha256": "0"}
+    rows = [file | {"file": "a"}, file | {"file": "b"}]
+    found = tables.from_rows("source_files", rows)
+    assert found.schema.equals(TABLES["source_files"].schema)
+    assert [(r["file"], r["n_bytes"], r["note"]) for r in found.to_pylist()] == [
+        ("a", None, None),
+        ("b", None, None),
+    ]
+    with pytest.raises(TableError, match="'n_bytes'"):  # an oversight in one of them is none
+        tables.from_rows("source_files", [rows[0], rows[1] | {"n_bytes": 1}])
+    with pytest.raises(TableError, match=r"missing columns \['file'\]"):
+        tables.from_rows("source_files", [file])
+
+
+def test_of_a_nullable_key_nothing_is_left_out() -> None:
+    row = {"corpus": "c", "config": "a", "query_id": "q", "metric": "mrr", "value": None}
+    with pytest.raises(TableError, match=r"missing columns \['k'\]"):
+        tables.from_rows("query_metrics", [row])
+
+
 def test_maps_and_lists_survive() -> None:
     query = {"corpus": "c", "query_id": "q", "query": "?", "clause_type": None, "subset": None}
     found = tables.from_rows(

@@ -46,7 +46,6 @@ def renamed(case: Case, *, repeats: bool = False) -> Given:
                 {"corpus": CORPUS, "config": CONFIG, "query_id": f"q {query_id}%", "rank": rank}
                 | {"chunk_id": f"{NASTY[d]}:{chunk}", "doc_id": NASTY[d]}
                 | {"start_char": start, "end_char": end, "score": 7 / rank}
-                | {"dense_rank": None, "bm25_rank": None, "fused_rank": None}
             )
     numbers: dict[str, int] = {}
     pieces = []

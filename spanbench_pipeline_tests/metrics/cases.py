@@ -77,9 +77,6 @@ class Case:
                         "start_char": start,
                         "end_char": end,
                         "score": 1 / rank,
-                        "dense_rank": None,
-                        "bm25_rank": None,
-                        "fused_rank": None,
                     }
                 )
         return tables.from_rows("rankings", rows)

@@ -50,7 +50,6 @@ class Flow:
             "rankings",
             [
                 self._row(query, rank, chunk)
-                | {"dense_rank": None, "bm25_rank": None}
                 | {"fused_rank": self.fused and list(self.fused[query]).index(chunk) + 1}
                 for query, chunks in self.case.rankings.items()
                 for rank, chunk in enumerate(chunks, 1)

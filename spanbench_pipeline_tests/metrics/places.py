@@ -27,11 +27,10 @@ class Placed:
     subsets: Mapping[str, str | None] = field(default_factory=dict)
 
     def rankings(self, config: str = CONFIG) -> pa.Table:
-        none = {"dense_rank": None, "bm25_rank": None, "fused_rank": None}
         return tables.from_rows(
             "rankings",
             [
-                {"corpus": CORPUS, "config": config, "query_id": query, "rank": rank, **none}
+                {"corpus": CORPUS, "config": config, "query_id": query, "rank": rank}
                 | {"chunk_id": "{}:{}:{}".format(*place), "score": 1 / rank, **placed(place)}
                 for query, places in self.ranked.items()
                 for rank, place in enumerate(places, 1)

@@ -78,13 +78,11 @@ def chunk_table(pieces: list[tuple[int, int]]) -> pa.Table:
 def ranking_table(starts: list[int], chunks: pa.Table) -> pa.Table:
     by_start = {row["start_char"]: row for row in chunks.to_pylist()}
     kept = ("chunk_id", "doc_id", "start_char", "end_char")
-    none = {"dense_rank": None, "bm25_rank": None, "fused_rank": None}
     return tables.from_rows(
         "rankings",
         [
             {"corpus": "docs", "config": "c", "query_id": "q1", "rank": rank, "score": 1 / rank}
             | {key: by_start[start][key] for key in kept}
-            | none
             for rank, start in enumerate(starts, 1)
         ],
     )
@@ -224,14 +222,12 @@ Place = tuple[str, int, int]
 
 
 def placed_table(ranked: list[Place]) -> pa.Table:
-    none = {"dense_rank": None, "bm25_rank": None, "fused_rank": None}
     return tables.from_rows(
         "rankings",
         [
             {"corpus": "docs", "config": "c", "query_id": "q1", "rank": rank, "score": 1 / rank}
             | {"chunk_id": f"{doc_id}:{start}:{end}", "doc_id": doc_id}
             | {"start_char": start, "end_char": end}
-            | none
             for rank, (doc_id, start, end) in enumerate(ranked, 1)
         ],
     )
