@@ -34,7 +34,7 @@ Mutant = tuple[str, str, str, str]
 def main() -> int:
     """Prints and writes the figures; 1 where something is amiss."""
     status = _status()
-    counts = {source.stem: Counter(became.values()) for source, became in status.items()}
+    counts = {_module(source): Counter(became.values()) for source, became in status.items()}
     survivors = sorted(
         _mutant(source, name)
         for source, became in status.items()
@@ -72,13 +72,18 @@ def _status() -> dict[Path, dict[str, str]]:
     return found
 
 
+def _module(source: Path) -> str:
+    """Return a source file's name with its room: two rooms may have a module of one name."""
+    return ".".join(source.with_suffix("").parts[1:])
+
+
 def _mutant(source: Path, name: str) -> Mutant:
     function, of_class = orig_function_and_class_names_from_key(name)
     diff = get_diff_for_mutant(name, path=source).splitlines()[2:]
     before, after = (
         " ".join(line[1:].strip() for line in diff if line.startswith(sign)) for sign in "-+"
     )
-    return source.stem, f"{of_class}.{function}" if of_class else function, before, after
+    return _module(source), f"{of_class}.{function}" if of_class else function, before, after
 
 
 def _known() -> dict[Mutant, str]:
