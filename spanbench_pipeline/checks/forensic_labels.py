@@ -7,15 +7,19 @@ from __future__ import annotations
 
 import json
 from collections import Counter, defaultdict
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable
 from dataclasses import dataclass
 from fractions import Fraction
 from typing import Any
 
+import numpy as np
+import numpy.typing as npt
 import pyarrow as pa
+import pyarrow.compute as pc
 
-from spanbench_pipeline.checks.character_metrics import At, Query, at, rows_of
+from spanbench_pipeline.checks.character_metrics import at, rows_of
 from spanbench_pipeline.checks.invariants import TOLERANCE, Rows
+from spanbench_pipeline.checks.row_keys import Ints, key_codes, n_codes
 from spanbench_pipeline.metrics import TOP
 
 SETTINGS: dict[str, tuple[str, int]] = {
@@ -27,6 +31,9 @@ SETTINGS: dict[str, tuple[str, int]] = {
     "factor 5": ("0.5", 5),
 }
 """The label's own setting and those of ``stability``: the share that covers a span, the factor."""
+
+_LABELS = (None, "DRM", "ICR", "CBF", "SGP", "OVR", "OK")
+"""None where it takes a chunk table to tell."""
 
 
 def missing_labels(forensic_labels: pa.Table, queries: pa.Table, *, ks: Iterable[int]) -> Rows:
@@ -103,39 +110,105 @@ def single_span_gaps(forensic_labels: pa.Table, gold_spans: pa.Table) -> Rows:
     ]
 
 
-@dataclass(frozen=True)
-class _Span:
-    """One gold span at one depth."""
-
-    covered: int
-    length: int
-    severed: bool | None
-
-
 def labels_unlike_states(
     forensic_labels: pa.Table, span_states: pa.Table, rankings: pa.Table, gold_spans: pa.Table
 ) -> Rows:
-    """Labels and stabilities that do not follow from the states of the query's gold spans.
+    """Return labels and stabilities that do not follow from the states of the query's gold spans.
 
     From the states, the excess and the rank of the first chunk in a gold document each label is
     worked out anew, under each setting.
     """
-    lengths, first = _lengths(gold_spans), _first_ranks(rankings, gold_spans)
-    spans: dict[At, list[_Span]] = defaultdict(list)
-    for row in span_states.to_pylist():
-        length = lengths.get((row["query_id"], row["span_no"]), 0)
-        spans[at(row)].append(_Span(row["covered_chars"], length, row["severed"]))
-    wrong: Rows = []
-    for row in forensic_labels.to_pylist():
-        config, query, k = at(row)
-        reached = first.get((config, query), k + 1) <= k
-        expected = {
-            name: _label(spans[at(row)], reached, row["excess"], Fraction(share), factor)
-            for name, (share, factor) in SETTINGS.items()
-        }
-        if {"": row["label"], **json.loads(row["stability"])} != expected:
-            wrong.append(row | {"expected": expected})
-    return wrong
+    spans = _spans(forensic_labels, span_states, gold_spans)
+    reached = _first_ranks(forensic_labels, rankings, gold_spans) <= forensic_labels["k"].to_numpy()
+    excess = pc.fill_null(forensic_labels["excess"], 0.0).to_numpy()
+    expected = np.stack(
+        [
+            _labels(spans, reached, excess, Fraction(share), factor)
+            for share, factor in SETTINGS.values()
+        ],
+        axis=1,
+    )
+    wrong = np.flatnonzero((_stated(forensic_labels) != expected).any(axis=1))
+    return [
+        row | {"expected": {name: _LABELS[i] for name, i in zip(SETTINGS, codes, strict=True)}}
+        for row, codes in zip(forensic_labels.take(wrong).to_pylist(), expected[wrong], strict=True)
+    ]
+
+
+@dataclass(frozen=True)
+class _Spans:
+    """The gold spans of each label's query at its depth; one array element a span."""
+
+    of_label: Ints
+    """A number for each row of the labels; of one number are the rows of one query and k."""
+    of_span: Ints
+    """The same for each span."""
+    covered: Ints
+    length: Ints
+    severed: npt.NDArray[np.bool_]
+    unknown: npt.NDArray[np.bool_]
+    """Where it takes a chunk table to tell whether a span is severed."""
+
+    def count(self, chosen: npt.NDArray[np.bool_]) -> Ints:
+        """Return how many chosen spans each row of the labels has."""
+        counts = np.bincount(self.of_span[chosen], minlength=n_codes(self.of_label, self.of_span))
+        return counts[self.of_label]
+
+
+def _spans(forensic_labels: pa.Table, span_states: pa.Table, gold_spans: pa.Table) -> _Spans:
+    of_label, of_span = key_codes(["config", "query_id", "k"], forensic_labels, span_states)
+    of_state, of_gold = key_codes(["query_id", "span_no"], span_states, gold_spans)
+    length = np.zeros(n_codes(of_state, of_gold), np.int64)
+    length[of_gold] = pc.subtract(gold_spans["end_char"], gold_spans["start_char"]).to_numpy()
+    return _Spans(
+        of_label,
+        of_span,
+        span_states["covered_chars"].to_numpy(),
+        length[of_state],
+        pc.fill_null(span_states["severed"], False).to_numpy(),
+        pc.is_null(span_states["severed"]).to_numpy(),
+    )
+
+
+def _labels(
+    spans: _Spans,
+    reached: npt.NDArray[np.bool_],
+    excess: npt.NDArray[np.float64],
+    share: Fraction,
+    factor: int,
+) -> Ints:
+    """Return the number in ``_LABELS`` of the first label that holds for each row."""
+    lost = spans.covered * share.denominator < share.numerator * spans.length
+    touched = spans.covered > 0
+    n_lost, n_spans = spans.count(lost), spans.count(np.ones(len(lost), np.bool_))
+    holds = {
+        "DRM": ~reached,
+        "ICR": spans.count(touched) == 0,
+        "CBF": spans.count(lost & touched & spans.severed) > 0,
+        None: spans.count(lost & touched & spans.unknown) > 0,
+        "SGP": (n_lost > 0) & (n_lost < n_spans),
+    }
+    numbers = [_LABELS.index(label) for label in holds]
+    last = np.where(excess >= factor, _LABELS.index("OVR"), _LABELS.index("OK"))
+    last = np.where(n_lost > 0, _LABELS.index("ICR"), last)
+    return np.select(list(holds.values()), numbers, last)
+
+
+def _stated(forensic_labels: pa.Table) -> Ints:
+    """Return the number in ``_LABELS`` of each stored label, shape (rows, settings); -1 for others.
+
+    The stabilities are few different texts, each read once.
+    """
+    number = {label: i for i, label in enumerate(_LABELS)}
+    labels = [number.get(label, -1) for label in forensic_labels["label"].to_pylist()]
+    texts = forensic_labels["stability"].combine_chunks().dictionary_encode()
+    names = [name for name in SETTINGS if name]
+    read = np.full((len(texts.dictionary), len(names)), -1)
+    for i, text in enumerate(texts.dictionary.to_pylist()):
+        stated = json.loads(text)
+        if stated.keys() == set(names):
+            read[i] = [number.get(stated[name], -1) for name in names]
+    return np.column_stack([np.array(labels, np.int64), read[texts.indices.to_numpy()]])
 
 
 def excess_out_of_bounds(
@@ -161,25 +234,6 @@ def excess_out_of_bounds(
     return wrong
 
 
-def _label(
-    spans: Sequence[_Span], reached: bool, excess: float | None, share: Fraction, factor: int
-) -> str | None:
-    """The first label that holds; None where it takes a chunk table to tell."""
-    lost = [span for span in spans if span.covered < share * span.length]
-    pieces = [span for span in lost if span.covered]
-    if not reached:
-        return "DRM"
-    if not any(span.covered for span in spans):
-        return "ICR"
-    if any(span.severed for span in pieces):
-        return "CBF"
-    if any(span.severed is None for span in pieces):
-        return None
-    if lost:
-        return "SGP" if len(lost) < len(spans) else "ICR"
-    return "OVR" if (excess or 0) >= factor else "OK"
-
-
 def _lengths(gold_spans: pa.Table) -> dict[tuple[str, int], int]:
     return {
         (row["query_id"], row["span_no"]): row["end_char"] - row["start_char"]
@@ -187,16 +241,19 @@ def _lengths(gold_spans: pa.Table) -> dict[tuple[str, int], int]:
     }
 
 
-def _first_ranks(rankings: pa.Table, gold_spans: pa.Table) -> Mapping[Query, int]:
-    """The rank of each list's first chunk in a gold document; a place ranked twice counts once."""
-    pairs = zip(gold_spans["query_id"].to_pylist(), gold_spans["doc_id"].to_pylist(), strict=True)
-    gold = set(pairs)
-    first: dict[Query, int] = {}
-    above: dict[Query, set[tuple[str, int, int]]] = defaultdict(set)
-    columns = ("rank", "config", "query_id", "doc_id", "start_char", "end_char")
-    ranked = zip(*(rankings[column].to_pylist() for column in columns), strict=True)
-    for _, config, query, *place in sorted(ranked):
-        above[config, query].add((place[0], place[1], place[2]))
-        if (query, place[0]) in gold:
-            first.setdefault((config, query), len(above[config, query]))
-    return first
+def _first_ranks(forensic_labels: pa.Table, rankings: pa.Table, gold_spans: pa.Table) -> Ints:
+    """Return the rank of the first chunk in a gold document for each row of the labels.
+
+    A place ranked twice counts once. Where no chunk is in one, more than any k.
+    """
+    of_label, of_list = key_codes(["config", "query_id"], forensic_labels, rankings)
+    (place,) = key_codes(["config", "query_id", "doc_id", "start_char", "end_char"], rankings)
+    of_document, of_gold = key_codes(["query_id", "doc_id"], rankings, gold_spans)
+    order = np.lexsort((rankings["rank"].to_numpy(), of_list))
+    kept = order[np.sort(np.unique(place[order], return_index=True)[1])]
+    lists = of_list[kept]
+    rank = np.arange(len(lists)) - np.searchsorted(lists, lists) + 1
+    hits = np.isin(of_document[kept], of_gold)
+    first = np.full(n_codes(of_label, of_list), np.iinfo(np.int64).max)
+    np.minimum.at(first, lists[hits], rank[hits])
+    return first[of_label]
