@@ -40,8 +40,13 @@ HEADER_TYPES = frozenset(
 REFERRING_TYPES = frozenset({"Competitive Restriction Exception"})
 """Clause types whose questions refer to other questions: always left out."""
 
-SETTINGS = {"sample": bool, "include_metadata_clauses": bool}
-"""What [source] may hold beside ``kind``; ``sample`` is true by default, the other false."""
+
+@dataclass(frozen=True)
+class Settings:
+    """What [source] may hold beside ``kind``."""
+
+    sample: bool = True
+    include_metadata_clauses: bool = False
 
 
 @dataclass(frozen=True)
@@ -161,13 +166,10 @@ class CuadSource:
 
 
 def open_source(experiment: Experiment, project: Project) -> CuadSource:
-    """CUAD as [source] wants it; InputError names the experiment file and the wrong key."""
-    found = source.settings(experiment, SETTINGS)
-    return CuadSource(
-        project.downloads / FOLDER,
-        PUBLISHED if found.get("sample", True) else WHOLE,
-        found.get("include_metadata_clauses", False),
-    )
+    """Return CUAD as [source] wants it; InputError names the experiment file and the wrong key."""
+    found = source.settings(experiment, Settings)
+    sampling = PUBLISHED if found.sample else WHOLE
+    return CuadSource(project.downloads / FOLDER, sampling, found.include_metadata_clauses)
 
 
 def parse(data: bytes, excluded: frozenset[str]) -> list[Contract]:

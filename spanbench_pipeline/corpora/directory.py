@@ -7,6 +7,9 @@ from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Annotated
+
+from annotated_types import Interval
 
 from spanbench_pipeline.config.experiment import Experiment
 from spanbench_pipeline.config.project import Project
@@ -20,15 +23,18 @@ from spanbench_pipeline.formats import strict_json
 
 MAX_DOCUMENTS = 250
 MAX_BYTES = 2_000_000_000
-SETTINGS = {
-    "documents": str,
-    "queries": str,
-    "metadata": str,
-    "manifest": str,
-    "max_documents": int,
-    "max_bytes": int,
-}
-"""What [source] may hold beside ``kind``; documents and queries must be there."""
+
+
+@dataclass(frozen=True)
+class Settings:
+    """What [source] may hold beside ``kind``."""
+
+    documents: str
+    queries: str
+    metadata: str | None = None
+    manifest: str | None = None
+    max_documents: Annotated[int, Interval(ge=1)] = MAX_DOCUMENTS
+    max_bytes: Annotated[int, Interval(ge=1)] = MAX_BYTES
 
 
 @dataclass(frozen=True)
@@ -176,21 +182,21 @@ def open_source(experiment: Experiment, project: Project) -> DirectorySource:
 
     Raises InputError naming the experiment file and the key that is wrong.
     """
-    found = source.settings(experiment, SETTINGS, required=("documents", "queries"))
+    found = source.settings(experiment, Settings)
 
     def path(key: str) -> Path:
         try:
-            return project.root / files.at_home(Path(found[key]))
+            return project.root / files.at_home(Path(getattr(found, key)))
         except InputError as error:
             raise source.error(experiment, f"{key} = {error}") from error
 
     return DirectorySource(
         documents=path("documents"),
         queries=path("queries"),
-        metadata=path("metadata") if "metadata" in found else None,
-        manifest=path("manifest") if "manifest" in found else None,
-        max_documents=found.get("max_documents", MAX_DOCUMENTS),
-        max_bytes=found.get("max_bytes", MAX_BYTES),
+        metadata=None if found.metadata is None else path("metadata"),
+        manifest=None if found.manifest is None else path("manifest"),
+        max_documents=found.max_documents,
+        max_bytes=found.max_bytes,
     )
 
 

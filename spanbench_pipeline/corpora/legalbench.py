@@ -11,12 +11,13 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 from pathlib import Path
+from typing import Annotated
 
 from spanbench_pipeline.config.experiment import Experiment
 from spanbench_pipeline.config.project import Project
+from spanbench_pipeline.config.settings import Rule, one_of
 from spanbench_pipeline.core.errors import InputError, refuse_all
 from spanbench_pipeline.core.evalset import Document, Query
-from spanbench_pipeline.core.suggestions import nearest
 from spanbench_pipeline.corpora import legalbench_benchmark, legalbench_copy, source
 from spanbench_pipeline.corpora.legalbench_benchmark import BenchmarkTest
 from spanbench_pipeline.corpora.legalbench_copy import CopyRecord
@@ -26,8 +27,21 @@ from spanbench_pipeline.formats.strict_json import decode
 
 MINI, ALL = "mini", "all"
 EXTRACTOR = "UTF-8 text"
-SETTINGS = {"benchmarks": list, "sample": str}
-"""What [source] may hold beside ``kind``: by default every benchmark, and the mini set."""
+
+
+def _each_once(chosen: tuple[str, ...]) -> str:
+    sound = chosen and len(set(chosen)) == len(chosen)
+    return "" if sound else "must name each benchmark once, and at least one"
+
+
+@dataclass(frozen=True)
+class Settings:
+    """What [source] may hold beside ``kind``: by default every benchmark, and the mini set."""
+
+    benchmarks: Annotated[
+        tuple[Annotated[str, one_of(names.BENCHMARKS)], ...], Rule(_each_once)
+    ] = names.BENCHMARKS
+    sample: Annotated[str, one_of((MINI, ALL))] = MINI
 
 
 @dataclass(frozen=True)
@@ -119,22 +133,10 @@ class LegalBenchSource:
 
 
 def open_source(experiment: Experiment, project: Project) -> LegalBenchSource:
-    """LegalBench-RAG as [source] wants it; InputError names the experiment file and the key."""
-    found = source.settings(experiment, SETTINGS)
-    sample = found.get("sample", MINI)
-    if sample not in (MINI, ALL):
-        raise source.error(experiment, f"sample = {sample!r}{nearest(sample, (MINI, ALL))}")
-    chosen = found.get("benchmarks", list(names.BENCHMARKS))
-    for name in chosen:
-        if name not in names.BENCHMARKS:
-            raise source.error(
-                experiment, f"benchmarks: {name!r} is none{nearest(str(name), names.BENCHMARKS)}"
-            )
-    if not chosen or len(set(chosen)) < len(chosen):
-        raise source.error(experiment, f"benchmarks = {chosen}: each once, at least one")
-    return LegalBenchSource(
-        project.downloads / legalbench_copy.FOLDER, tuple(sorted(chosen)), sample
-    )
+    """Return LegalBench-RAG as [source] wants it; InputError names file and key."""
+    found = source.settings(experiment, Settings)
+    folder = project.downloads / legalbench_copy.FOLDER
+    return LegalBenchSource(folder, tuple(sorted(found.benchmarks)), found.sample)
 
 
 @lru_cache(maxsize=2 * len(names.BENCHMARKS))

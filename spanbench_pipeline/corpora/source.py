@@ -5,16 +5,18 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 from types import ModuleType
-from typing import Any, Protocol, cast
+from typing import Protocol, TypeVar, cast
 
 from spanbench_pipeline.config.experiment import Experiment
 from spanbench_pipeline.config.project import Project
+from spanbench_pipeline.config.settings import TableReader
 from spanbench_pipeline.core import evalset
 from spanbench_pipeline.core.errors import InputError
 from spanbench_pipeline.core.evalset import Document, EvalSet, Query
 from spanbench_pipeline.core.plugins import Registry
 from spanbench_pipeline.core.suggestions import nearest
 
+T = TypeVar("T")
 KINDS = Registry(
     "spanbench.sources",
     {
@@ -97,27 +99,14 @@ def load(experiment: Experiment, project: Project) -> EvalSet:
     return evalset.assemble(experiment.corpus, *open_source(experiment, project).read())
 
 
-def settings(
-    experiment: Experiment, types: Mapping[str, type[Any]], required: tuple[str, ...] = ()
-) -> dict[str, Any]:
-    """Return the [source] table without ``kind``: known keys only, each of its type, required ones
-    there.
+def settings(experiment: Experiment, kind: type[T]) -> T:
+    """Return the [source] table without ``kind`` as the dataclass that declares its keys.
 
-    Raises InputError otherwise. Types are bool, int, str and list; an int must be at least 1, and
-    what is in a list is for the caller to check.
+    Raise one InputError about every key that is unknown, missing or of another type.
     """
-    found = {key: value for key, value in experiment.source.items() if key != "kind"}
-    for key, value in found.items():
-        if key not in types:
-            raise error(experiment, f"unknown key {key!r}{nearest(key, types)}")
-        if type(value) is not types[key]:
-            raise error(experiment, f"{key} = {value!r} must be of type {types[key].__name__}")
-        if type(value) is int and value < 1:
-            raise error(experiment, f"{key} = {value} is below 1")
-    for key in required:
-        if key not in found:
-            raise error(experiment, f"key {key!r} is missing")
-    return found
+    table = {key: value for key, value in experiment.source.items() if key != "kind"}
+    reader = TableReader(experiment.path)
+    return reader.done(reader.read("source", table, kind))
 
 
 def error(experiment: Experiment, problem: str) -> InputError:

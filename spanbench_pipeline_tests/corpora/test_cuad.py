@@ -324,7 +324,7 @@ def test_a_damaged_record_is_refused(tmp_path: Path, record: bytes) -> None:
     ("settings", "message"),
     [
         ({"sampel": True}, "own.toml: source: unknown key 'sampel'; did you mean 'sample'?"),
-        ({"sample": 1}, "own.toml: source: sample = 1 must be of type bool"),
+        ({"sample": 1}, "own.toml: source: sample = 1 must be a valid boolean"),
         ({"kind": "caud"}, "own.toml: source: kind = 'caud' is unknown; did you mean 'cuad'?"),
         ({"kind": None}, "own.toml: source: key 'kind' is missing"),
     ],

@@ -474,9 +474,9 @@ def test_the_cap_on_bytes_is_two_gigabytes(corpus: Corpus) -> None:
     ("settings", "message"),
     [
         ({"document": "x"}, "unknown key 'document'; did you mean 'documents'?"),
-        ({"max_documents": True}, "max_documents = True must be of type int"),
-        ({"max_documents": 0}, "max_documents = 0 is below 1"),
-        ({"queries": 7}, "queries = 7 must be of type str"),
+        ({"max_documents": True}, "max_documents = True must be a valid integer"),
+        ({"max_documents": 0}, "max_documents = 0 must be greater than or equal to 1"),
+        ({"queries": 7}, "queries = 7 must be a valid string"),
     ],
 )
 def test_wrong_settings(corpus: Corpus, settings: dict[str, Any], message: str) -> None:

@@ -301,13 +301,16 @@ def test_what_is_no_benchmark(data: bytes, message: str) -> None:
 @pytest.mark.parametrize(
     ("settings", "message"),
     [
-        ({"sample": "mimi"}, "sample = 'mimi'; did you mean 'mini'?"),
-        ({"sample": True}, "sample = True must be of type str"),
-        ({"benchmarks": "cuad"}, "benchmarks = 'cuad' must be of type list"),
-        ({"benchmarks": ["privacy"]}, "'privacy' is none; did you mean 'privacy_qa'?"),
-        ({"benchmarks": [1]}, "benchmarks: 1 is none"),
-        ({"benchmarks": []}, "each once, at least one"),
-        ({"benchmarks": ["cuad", "cuad"]}, "each once, at least one"),
+        ({"sample": "mimi"}, "sample = 'mimi' is unknown; did you mean 'mini'?"),
+        ({"sample": True}, "sample = True must be a valid string"),
+        ({"benchmarks": "cuad"}, "benchmarks = 'cuad' must be a valid list"),
+        (
+            {"benchmarks": ["privacy"]},
+            "benchmarks[0] = 'privacy' is unknown; did you mean 'privacy_qa'?",
+        ),
+        ({"benchmarks": [1]}, "benchmarks[0] = 1 must be a valid string"),
+        ({"benchmarks": []}, "each benchmark once, and at least one"),
+        ({"benchmarks": ["cuad", "cuad"]}, "each benchmark once, and at least one"),
         ({"bench": []}, "unknown key 'bench'"),
     ],
 )
