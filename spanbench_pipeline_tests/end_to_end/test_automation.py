@@ -3,11 +3,9 @@
 from __future__ import annotations
 
 import json
-import os
 import signal
 import subprocess
 import sys
-import time
 from collections.abc import Callable, Iterator
 from dataclasses import replace
 
@@ -259,12 +257,6 @@ def test_a_killed_run_is_buried_told_once_and_does_not_block(operated: Operated)
     assert "small/chunks/naive" in operated.launch(request)
 
 
-def test_a_process_id_given_away_again_is_not_the_dead_one():
-    now = time.time()
-    assert run_events._alive(os.getpid(), now)
-    assert not run_events._alive(os.getpid(), now - 86_400 * 365)
-
-
 def test_keep_fresh_runs_wave_after_wave_and_then_nothing(operated: Operated):
     def until_quiet() -> list[set[str]]:
         waves = []
@@ -410,12 +402,3 @@ def test_no_nightly_corpora_mean_no_schedule_and_no_requests(
     operated = Operated(small, instance)
     assert operated.automatic.schedules == []
     assert operated.tick("keep_fresh") == ([], "no corpora under [nightly] in operations.toml")
-
-
-def test_the_interval_is_a_number_of_seconds(monkeypatch: pytest.MonkeyPatch):
-    monkeypatch.setenv(automation.TICK_VARIABLE, "5")
-    assert automation.tick_seconds(30) == 5
-    for wrong in ("0", "-1", "soon", "", "9" * 5000):
-        monkeypatch.setenv(automation.TICK_VARIABLE, wrong)
-        with pytest.raises(InputError, match="whole number"):
-            automation.tick_seconds(30)

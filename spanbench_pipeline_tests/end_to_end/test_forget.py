@@ -320,69 +320,6 @@ def test_the_command_says_what_is_wrong(tmp_path: Path, capsys: pytest.CaptureFi
     assert not (tmp_path / "dagster").exists()
 
 
-@pytest.mark.parametrize(
-    ("text", "found"),
-    [
-        ("acme", True),
-        ('["acme", "chunks"]', True),
-        ("acme__chunks", True),
-        ("run_acme", True),
-        ("nightly_acme", True),
-        ("of acme.", True),
-        ("acme_two", False),
-        ("acme_two__chunks", False),
-        ("my_acme", False),
-        ("acmes", False),
-    ],
-)
-def test_a_name_is_found_as_a_whole(text: str, found: bool):
-    assert bool(removal.named("acme").search(text)) == found
-
-
-def test_records_of_corpora_with_longer_names_stay(tmp_path: Path):
-    """Steps of other corpora begin as those of the corpus, or of what all corpora share, do."""
-    path = tmp_path / "history" / "runs" / "index.db"
-    path.parent.mkdir(parents=True)
-    ours = ["acme__documents", "nightly_acme", "nightly__acme", "warehouse"]
-    others = ["acme_two__documents", "nightly_acme_two", "warehouse_x__documents", "acme_two"]
-    with closing(sqlite3.connect(path)) as connection, connection:
-        connection.execute(
-            "CREATE TABLE event_logs (id INTEGER PRIMARY KEY AUTOINCREMENT, run_id TEXT, "
-            "event TEXT NOT NULL, step_key TEXT, asset_key TEXT)"
-        )
-        connection.executemany(
-            "INSERT INTO event_logs (run_id, event, step_key) VALUES ('r', '{}', ?)",
-            [(step,) for step in ours + others],
-        )
-    removal.forget(tmp_path, "acme")
-    with closing(sqlite3.connect(path)) as connection:
-        left = connection.execute("SELECT step_key FROM event_logs WHERE run_id = 'r'").fetchall()
-    assert sorted(step for (step,) in left) == sorted(others)
-
-
-@pytest.mark.parametrize(
-    ("entry", "about"),
-    [
-        ({"corpus": "check", "asset": "check/chunks/naive"}, True),
-        ({"corpus": "kept", "asset": "kept/chunks/naive", "check": "chunk ids"}, False),
-        ({"corpus": "kept", "asset": "kept/check/naive"}, False),
-        ({"fault": "f", "about": "kept/documents check"}, False),
-        ({"fault": "f", "about": "check/documents ids_unique"}, True),
-        ({"mended": "check/documents ids_unique"}, True),
-        ({"corpus": "", "asset": "warehouse", "details": "parquet/check/x.parquet"}, True),
-        ({"corpus": "", "asset": "warehouse", "details": "parquet/kept/x.parquet"}, False),
-    ],
-)
-def test_an_alert_is_about_the_corpus_of_its_fields(
-    tmp_path: Path, entry: dict[str, str], about: bool
-):
-    """A corpus may be named like a word that every alert has."""
-    path = tmp_path / "alerts.jsonl"
-    path.write_text(json.dumps(entry) + "\n")
-    kept, gone = forget._lines_about(path, "check")
-    assert (len(kept), len(gone)) == ((0, 1) if about else (1, 0))
-
-
 def test_a_model_that_is_not_there_is_told_beforehand(lived: Project):
     experiment = graphs.build(lived).experiments["kept"]
     assert encoded_texts.unknown(lived, [experiment]) == []

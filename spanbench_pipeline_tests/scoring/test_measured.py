@@ -6,11 +6,10 @@ from pathlib import Path
 import pyarrow.parquet as pq
 
 from spanbench_pipeline.calibration.world import World
-from spanbench_pipeline.reports.render import html, markdown
 from spanbench_pipeline.scoring import text
 from spanbench_pipeline.scoring.files import files
 from spanbench_pipeline.scoring.measured import NEEDS_CHUNKS, NO_CHUNKS, Measured
-from spanbench_pipeline.scoring.report import Scored, notes, report
+from spanbench_pipeline.scoring.report import Scored, notes
 from spanbench_pipeline.scoring.validated_run import Taken
 from spanbench_pipeline_tests.storage.test_folders import listing
 
@@ -99,27 +98,6 @@ def test_what_a_reader_must_know() -> None:
         "up; the paper's scoring takes them as they stand",
         "lists of up to 11 entries are looked at to 8, the corpus's depth",
     ]
-
-
-def test_the_report_shows_every_figure() -> None:
-    page = markdown.render(report(scored(with_chunks=True)))
-    for what, why in PAST.items():
-        assert f"**{what}**: {why}." in page
-    assert "k = 16, 32, 64: not measured: depth = 8" in page
-    for name in ("complete_grounding@5", "ndcg@10", "char_recall_paper", "retrieval-miss", "DRM"):
-        assert name in page
-    assert "| all queries | 0.133 |" in page  # precision@5: (0 + 2/5 + 0) / 3
-    assert "Where spans were lost" in page
-    assert NO_CHUNKS not in page
-    assert "&lt;mine&gt;" in html.render(report(scored(with_chunks=True)))
-
-
-def test_the_report_without_chunks_says_what_is_not_measured() -> None:
-    page = markdown.render(report(scored(with_chunks=False)))
-    for what in NEEDS_CHUNKS:
-        assert f"**{what}**: {PAST.get(what, NO_CHUNKS)}." in page
-    assert "Not measured: no chunk table." in page
-    assert "| chunks | – | not measured: no chunk table |" in page
 
 
 def test_the_files_of_a_scored_ranking(tmp_path: Path) -> None:
