@@ -9,16 +9,19 @@ from __future__ import annotations
 from bisect import bisect
 from collections import defaultdict
 from collections.abc import Iterator, Mapping
-from statistics import fmean
 from typing import Any
 
+import numpy as np
 import pyarrow as pa
+import pyarrow.compute as pc
 
 from spanbench_pipeline.checks.invariants import TOLERANCE, Rows
+from spanbench_pipeline.checks.row_keys import key_codes, n_codes
 
 Row = Mapping[str, Any]
 Query = tuple[str, str]
 """(configuration, query)"""
+AT = ["config", "query_id", "k"]
 At = tuple[str, str, int]
 """(configuration, query, k)"""
 Place = tuple[str, int, int]
@@ -30,41 +33,50 @@ GROWING = ("chars_retrieved", "char_recall_union", "char_recall_paper")
 
 def hits_beside_drm(query_metrics: pa.Table, forensic_labels: pa.Table) -> Rows:
     """Precisions and recalls that are not 0 although no gold document was reached."""
-    missed = {at(row) for row in forensic_labels.to_pylist() if row["label"] == "DRM"}
-    return [
-        row for row in rows_of(query_metrics, "char_") if at(row) in missed and row["value"] != 0
-    ]
+    metrics = metrics_named(query_metrics, "char_")
+    missed = forensic_labels.filter(_is_drm(forensic_labels))
+    of_metric, of_missed = key_codes(AT, metrics, missed)
+    wrong = np.isin(of_metric, of_missed) & (metrics["value"].to_numpy() != 0)
+    rows: Rows = metrics.filter(pa.array(wrong)).to_pylist()
+    return rows
+
+
+def _is_drm(forensic_labels: pa.Table) -> pa.ChunkedArray:
+    return pc.fill_null(pc.equal(forensic_labels["label"], "DRM"), False)
 
 
 def recall_above_reach(query_metrics: pa.Table, forensic_labels: pa.Table) -> Rows:
     """Depths at which the mean char_recall_union is above 1 - the share of queries labelled DRM."""
-    missed: dict[tuple[str, int], list[bool]] = defaultdict(list)
-    for row in forensic_labels.to_pylist():
-        missed[row["config"], row["k"]].append(row["label"] == "DRM")
-    recalls: dict[tuple[str, int], list[float]] = defaultdict(list)
-    for row in rows_of(query_metrics, "char_recall_union"):
-        recalls[row["config"], row["k"]].append(row["value"])
+    cell = ["config", "k"]
+    labels = forensic_labels.select(cell).append_column("missed", _is_drm(forensic_labels))
+    counted = labels.group_by(cell).aggregate([("missed", "sum"), ([], "count_all")])
+    n_missed = {(row["config"], row["k"]): row for row in counted.to_pylist()}
+    recalls = metrics_named(query_metrics, "char_recall_union").group_by(cell)
+    means = recalls.aggregate([("value", "mean"), ([], "count_all")])
     wrong: Rows = []
-    for (config, k), values in sorted(recalls.items()):
-        labels = missed[config, k]
-        recall, reach = fmean(values), 1 - sum(labels) / max(1, len(labels))
-        if len(labels) != len(values) or recall > reach + TOLERANCE:
-            found = {"config": config, "k": k, "mean_recall": recall, "at_most": reach}
-            wrong.append(found | {"queries": len(values), "labels": len(labels)})
+    for row in means.sort_by([(column, "ascending") for column in cell]).to_pylist():
+        of_cell = n_missed.get((row["config"], row["k"]), {"missed_sum": 0, "count_all": 0})
+        n_labels, recall = of_cell["count_all"], row["value_mean"]
+        reach = 1 - of_cell["missed_sum"] / max(1, n_labels)
+        if n_labels != row["count_all"] or recall > reach + TOLERANCE:
+            where = {"config": row["config"], "k": row["k"], "mean_recall": recall}
+            counts = {"queries": row["count_all"], "labels": n_labels}
+            wrong.append(where | {"at_most": reach} | counts)
     return wrong
 
 
 def falling_with_depth(query_metrics: pa.Table) -> Rows:
     """Recalls and characters retrieved that are lower at a k than at the k before it."""
-    wrong: Rows = []
-    last: dict[tuple[str, str, str], float] = {}
-    rows = [row for metric in GROWING for row in rows_of(query_metrics, metric)]
-    for row in sorted(rows, key=at):
-        key = (row["config"], row["query_id"], row["metric"])
-        if row["value"] < last.get(key, 0):
-            wrong.append(row | {"before": last[key]})
-        last[key] = row["value"]
-    return wrong
+    metrics = query_metrics.filter(pc.is_in(query_metrics["metric"], pa.array(GROWING)))
+    (series,) = key_codes(["config", "query_id", "metric"], metrics)
+    order = np.lexsort((metrics["k"].to_numpy(), series))
+    series, values = series[order], metrics["value"].to_numpy()[order]
+    before = np.concatenate([[0.0], values[:-1]])
+    before[np.flatnonzero(np.diff(series, prepend=-1))] = 0.0
+    falls = np.flatnonzero(values < before)
+    wrong = metrics.take(order[falls]).append_column("before", pa.array(before[falls]))
+    rows: Rows = wrong.sort_by([(column, "ascending") for column in AT]).to_pylist()
+    return rows
 
 
 def recall_unlike_states(
@@ -74,17 +86,19 @@ def recall_unlike_states(
 
     A query's gold spans are disjoint, so that their covered characters may be summed.
     """
-    gold: dict[str, int] = defaultdict(int)
-    for row in gold_spans.to_pylist():
-        gold[row["query_id"]] += row["end_char"] - row["start_char"]
-    covered: dict[At, int] = defaultdict(int)
-    for row in span_states.to_pylist():
-        covered[at(row)] += row["covered_chars"]
+    metrics = metrics_named(query_metrics, "char_recall_union")
+    of_metric, of_state = key_codes(AT, metrics, span_states)
+    of_query, of_gold = key_codes(["query_id"], metrics, gold_spans)
+    lengths = pc.subtract(gold_spans["end_char"], gold_spans["start_char"]).to_numpy()
+    covered = np.bincount(of_state, span_states["covered_chars"].to_numpy(), n_codes(of_metric))
+    length = np.bincount(of_gold, lengths, n_codes(of_query))
+    expected = covered[of_metric] / np.maximum(1, length[of_query])
+    wrong = np.flatnonzero(np.abs(metrics["value"].to_numpy() - expected) > TOLERANCE)
     return [
-        row | {"expected": expected}
-        for row in rows_of(query_metrics, "char_recall_union")
-        for expected in [covered[at(row)] / max(1, gold[row["query_id"]])]
-        if abs(row["value"] - expected) > TOLERANCE
+        row | {"expected": value}
+        for row, value in zip(
+            metrics.take(wrong).to_pylist(), expected[wrong].tolist(), strict=True
+        )
     ]
 
 
@@ -139,11 +153,13 @@ def _disjoint(rankings: pa.Table) -> Iterator[tuple[Query, tuple[list[int], bool
 
 
 def rows_of(query_metrics: pa.Table, prefix: str) -> Rows:
-    """The rows of metrics whose name starts so."""
-    names = query_metrics["metric"].to_pylist()
-    wanted = pa.array([name.startswith(prefix) for name in names], pa.bool_())
-    found: Rows = query_metrics.filter(wanted).to_pylist()
-    return found
+    """Return the rows of metrics whose name starts so."""
+    return metrics_named(query_metrics, prefix).to_pylist()  # type: ignore[no-any-return]
+
+
+def metrics_named(query_metrics: pa.Table, prefix: str) -> pa.Table:
+    """Return the part of ``query_metrics`` whose metrics have a name that starts so."""
+    return query_metrics.filter(pc.starts_with(query_metrics["metric"], prefix))
 
 
 def at(row: Row) -> At:
