@@ -16,7 +16,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from spanbench_pipeline.checks.invariants import TOLERANCE, Rows
-from spanbench_pipeline.checks.row_keys import key_codes, n_codes
+from spanbench_pipeline.checks.row_keys import in_groups, key_codes, n_codes, values_before
 
 Row = Mapping[str, Any]
 Query = tuple[str, str]
@@ -69,10 +69,9 @@ def falling_with_depth(query_metrics: pa.Table) -> Rows:
     """Recalls and characters retrieved that are lower at a k than at the k before it."""
     metrics = query_metrics.filter(pc.is_in(query_metrics["metric"], pa.array(GROWING)))
     (series,) = key_codes(["config", "query_id", "metric"], metrics)
-    order = np.lexsort((metrics["k"].to_numpy(), series))
-    series, values = series[order], metrics["value"].to_numpy()[order]
-    before = np.concatenate([[0.0], values[:-1]])
-    before[np.flatnonzero(np.diff(series, prepend=-1))] = 0.0
+    order = in_groups(series, metrics["k"].to_numpy())
+    values = metrics["value"].to_numpy()[order]
+    before = values_before(values, series[order], 0.0)
     falls = np.flatnonzero(values < before)
     wrong = metrics.take(order[falls]).append_column("before", pa.array(before[falls]))
     rows: Rows = wrong.sort_by([(column, "ascending") for column in AT]).to_pylist()
@@ -93,7 +92,7 @@ def recall_unlike_states(
     covered = np.bincount(of_state, span_states["covered_chars"].to_numpy(), n_codes(of_metric))
     length = np.bincount(of_gold, lengths, n_codes(of_query))
     expected = covered[of_metric] / np.maximum(1, length[of_query])
-    wrong = np.flatnonzero(np.abs(metrics["value"].to_numpy() - expected) > TOLERANCE)
+    wrong = np.flatnonzero(~(np.abs(metrics["value"].to_numpy() - expected) <= TOLERANCE))
     return [
         row | {"expected": value}
         for row, value in zip(

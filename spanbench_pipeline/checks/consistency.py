@@ -9,11 +9,13 @@ import json
 import math
 from collections import Counter, defaultdict
 from collections.abc import Sequence
-from typing import Any
 
+import numpy as np
 import pyarrow as pa
+import pyarrow.compute as pc
 
 from spanbench_pipeline.checks.invariants import TOLERANCE, Rows, list_name
+from spanbench_pipeline.checks.row_keys import in_groups, key_codes, n_codes, values_before
 from spanbench_pipeline.checks.scope import admitted
 from spanbench_pipeline.config.experiment import LEVERS
 from spanbench_pipeline.metrics import TOP
@@ -21,18 +23,18 @@ from spanbench_pipeline.metrics import TOP
 
 def unordered_scores(rankings: pa.Table) -> Rows:
     """Ranked chunks (or documents) with a higher score than the one before them, or with none."""
-    wrong: Rows = []
-    last: dict[tuple[str, str], float] = {}
-    order = [list_name(rankings), "query_id", "rank"]
+    key = [list_name(rankings), "query_id", "rank"]
     ranked = rankings.select(
-        [c for c in (*order, "chunk_id", "doc_id", "score") if c in rankings.column_names]
+        [c for c in (*key, "chunk_id", "doc_id", "score") if c in rankings.column_names]
     )
-    for row in ranked.sort_by([(column, "ascending") for column in order]).to_pylist():
-        key = (row[order[0]], row["query_id"])
-        if not math.isfinite(row["score"]) or row["score"] > last.get(key, math.inf):
-            wrong.append(row)
-        last[key] = row["score"]
-    return wrong
+    (lists,) = key_codes(key[:2], ranked)
+    order = in_groups(lists, ranked["rank"].to_numpy())
+    scores = ranked["score"].to_numpy()[order]
+    wrong = ~np.isfinite(scores) | (scores > values_before(scores, lists[order], math.inf))
+    rows: Rows = (
+        ranked.take(order[wrong]).sort_by([(column, "ascending") for column in key]).to_pylist()
+    )
+    return rows
 
 
 def outside_scope(
@@ -55,13 +57,17 @@ def outside_scope(
         metadata_filters=metadata_filters,
         routed=routed,
     )
-    wrong: Rows = []
-    for row in rankings.select(["query_id", "rank", "chunk_id", "doc_id"]).to_pylist():
-        if row["query_id"] not in inside:
-            wrong.append(row | {"problem": "no such query"})
-        elif row["doc_id"] not in inside[row["query_id"]]:
-            wrong.append(row | {"problem": "outside the query's scope"})
-    return wrong
+    pairs = zip(rankings["query_id"].to_pylist(), rankings["doc_id"].to_pylist(), strict=True)
+    nothing: frozenset[str] = frozenset()
+    wrong = [
+        n for n, (query, doc_id) in enumerate(pairs) if doc_id not in inside.get(query, nothing)
+    ]
+    named = rankings.select(["query_id", "rank", "chunk_id", "doc_id"])
+    problems = {True: "outside the query's scope", False: "no such query"}
+    return [
+        row | {"problem": problems[row["query_id"] in inside]}
+        for row in named.take(pa.array(wrong, pa.int64())).to_pylist()
+    ]
 
 
 def unlike_candidates(rankings: pa.Table, lists: Sequence[pa.Table], depth: int) -> Rows:
@@ -71,28 +77,37 @@ def unlike_candidates(rankings: pa.Table, lists: Sequence[pa.Table], depth: int)
     their distinct chunks as fit into ``depth``. Only ``dense`` and ``bm25`` have a column that
     states their rank.
     """
-    stated: dict[str, dict[tuple[str, str], int]] = {}
-    for table in lists:
-        for row in table.select(["channel", "query_id", "chunk_id", "rank"]).to_pylist():
-            place = (row["query_id"], row["chunk_id"])
-            stated.setdefault(row["channel"], {})[place] = row["rank"]
-    union = set().union(*stated.values())
-    wrong: Rows = []
-    found: Counter[str] = Counter()
-    columns = ["query_id", "rank", "chunk_id", "dense_rank", "bm25_rank"]
-    for row in rankings.select(columns).to_pylist():
-        place = (row["query_id"], row["chunk_id"])
-        found[row["query_id"]] += 1
-        ranks = [stated.get(channel, {}).get(place) for channel in ("dense", "bm25")]
-        if place not in union or ranks != [row["dense_rank"], row["bm25_rank"]]:
-            wrong.append(row | {"dense_list": ranks[0], "bm25_list": ranks[1]})
-    to_rank = Counter(query for query, _ in union)
-    wrong += [
-        {"query_id": query, "n_ranked": found[query], "n_to_rank": min(depth, n)}
-        for query, n in sorted(to_rank.items())
-        if found[query] != min(depth, n)
+    listed = pa.concat_tables(
+        [table.select(["channel", "query_id", "chunk_id", "rank"]) for table in lists]
+    )
+    of_ranked, of_listed = key_codes(["query_id", "chunk_id"], rankings, listed)
+    sound = np.isin(of_ranked, of_listed)
+    in_lists = {}
+    for channel in ("dense", "bm25"):
+        here = pc.equal(listed["channel"], channel).to_numpy()
+        rank = np.zeros(n_codes(of_ranked, of_listed), np.int64)
+        rank[of_listed[here]] = listed["rank"].to_numpy()[here]
+        in_lists[channel] = rank[of_ranked]
+        sound &= in_lists[channel] == pc.fill_null(rankings[f"{channel}_rank"], 0).to_numpy()
+    wrong = np.flatnonzero(~sound)
+    stated = rankings.select(["query_id", "rank", "chunk_id", "dense_rank", "bm25_rank"])
+    ranks = zip(*(in_lists[channel][wrong].tolist() for channel in in_lists), strict=True)
+    rows: Rows = [
+        row | {"dense_list": dense or None, "bm25_list": bm25 or None}
+        for row, (dense, bm25) in zip(stated.take(wrong).to_pylist(), ranks, strict=True)
     ]
-    return wrong
+    return rows + _cut_short(rankings, listed, depth)
+
+
+def _cut_short(rankings: pa.Table, listed: pa.Table, depth: int) -> Rows:
+    n_ranked = Counter(rankings["query_id"].to_pylist())
+    distinct = listed.select(["query_id", "chunk_id"]).group_by(["query_id", "chunk_id"])
+    to_rank = Counter(distinct.aggregate([])["query_id"].to_pylist())
+    return [
+        {"query_id": query, "n_ranked": n_ranked[query], "n_to_rank": min(depth, n)}
+        for query, n in sorted(to_rank.items())
+        if n_ranked[query] != min(depth, n)
+    ]
 
 
 def wrong_outcomes(span_outcomes: pa.Table, gold_spans: pa.Table) -> Rows:
@@ -112,47 +127,43 @@ def wrong_outcomes(span_outcomes: pa.Table, gold_spans: pa.Table) -> Rows:
 
 def metrics_unlike_outcomes(query_metrics: pa.Table, span_outcomes: pa.Table) -> Rows:
     """Span metrics that do not follow from the characters covered of each gold span."""
-    spans: dict[tuple[str, str], list[tuple[int, int]]] = defaultdict(list)
-    for row in span_outcomes.to_pylist():
-        length = row["end_char"] - row["start_char"]
-        spans[row["config"], row["query_id"]].append((row["covered_chars"], length))
-    wrong: Rows = []
-    for row in query_metrics.to_pylist():
-        follows = _SPAN_METRICS.get(row["metric"])
-        if follows is None:
-            continue
-        expected = follows(spans[row["config"], row["query_id"]])
-        if row["value"] is None or abs(row["value"] - expected) > TOLERANCE:
-            wrong.append(row | {"expected": expected})
-    return wrong
+    metrics = query_metrics.filter(pc.is_in(query_metrics["metric"], pa.array(_SPAN_METRICS)))
+    of_metric, of_span = key_codes(["config", "query_id"], metrics, span_outcomes)
+    n = n_codes(of_metric, of_span)
+    covered = span_outcomes["covered_chars"].to_numpy()
+    length = pc.subtract(span_outcomes["end_char"], span_outcomes["start_char"]).to_numpy()
+    n_spans = np.bincount(of_span, minlength=n)
+    n_held = np.bincount(of_span, 2 * covered >= length, n)
+    follows = {
+        "span_coverage": np.bincount(of_span, covered, n)
+        / np.maximum(1, np.bincount(of_span, length, n)),
+        "span_recall": n_held / np.maximum(1, n_spans),
+        "complete_grounding": ((n_spans > 0) & (n_held == n_spans)).astype(float),
+    }
+    names = metrics["metric"].to_pylist()
+    expected = np.array([follows[m][i] for m, i in zip(names, of_metric, strict=True)], float)
+    values = pc.fill_null(metrics["value"], math.inf).to_numpy()
+    wrong = np.flatnonzero(np.abs(values - expected) > TOLERANCE)
+    return [
+        row | {"expected": value}
+        for row, value in zip(
+            metrics.take(wrong).to_pylist(), expected[wrong].tolist(), strict=True
+        )
+    ]
 
 
-def _coverage(spans: list[tuple[int, int]]) -> float:
-    return sum(covered for covered, _ in spans) / max(1, sum(length for _, length in spans))
-
-
-def _recall(spans: list[tuple[int, int]]) -> float:
-    return sum(2 * covered >= length for covered, length in spans) / max(1, len(spans))
-
-
-def _grounding(spans: list[tuple[int, int]]) -> float:
-    return float(bool(spans) and all(2 * covered >= length for covered, length in spans))
-
-
-_SPAN_METRICS = {
-    "span_coverage": _coverage,
-    "span_recall": _recall,
-    "complete_grounding": _grounding,
-}
+_SPAN_METRICS = ["span_coverage", "span_recall", "complete_grounding"]
 
 
 def wrong_label_cross(
     label_cross: pa.Table, failure_labels: pa.Table, forensic_labels: pa.Table
 ) -> Rows:
     """Labels of a configuration whose pairs do not sum to the queries that have them at k = 5."""
-    at_top = [row for row in forensic_labels.to_pylist() if row["k"] == TOP]
+    top = forensic_labels.filter(pc.equal(forensic_labels["k"], TOP))
+    at_top = top.select(["config", "label"]).to_pylist()
     asked = Counter(row["config"] for row in at_top)
-    failing = Counter((row["config"], row["label"]) for row in failure_labels.to_pylist())
+    labels = failure_labels.select(["config", "label"]).to_pylist()
+    failing = Counter((row["config"], row["label"]) for row in labels)
     expected: dict[str, Counter[tuple[str, str | None]]] = {
         "forensic_label": Counter((row["config"], row["label"]) for row in at_top),
         "failure_label": Counter({key: n for key, n in failing.items() if asked[key[0]]}),
@@ -210,9 +221,14 @@ def wrong_chunk_stats(chunk_stats: pa.Table, chunks: pa.Table) -> Rows:
 def wrong_pairs(config_pairs: pa.Table, query_metrics: pa.Table) -> Rows:
     """Comparisons that do not follow from the two configurations' grounded queries."""
     grounded: dict[str, dict[str, float]] = defaultdict(dict)
-    for row in query_metrics.to_pylist():
-        if (row["metric"], row["k"]) == ("complete_grounding", TOP):
-            grounded[row["config"]][row["query_id"]] = row["value"]
+    at_top = query_metrics.filter(
+        pc.and_(
+            pc.equal(query_metrics["metric"], "complete_grounding"),
+            pc.equal(query_metrics["k"], TOP),
+        )
+    )
+    for row in at_top.to_pylist():
+        grounded[row["config"]][row["query_id"]] = row["value"]
     wrong: Rows = []
     for row in config_pairs.to_pylist():
         before, after = grounded[row["from_config"]], grounded[row["to_config"]]
@@ -253,17 +269,17 @@ def metric_means_by_type(
     clause_type_metrics: pa.Table, query_metrics: pa.Table, queries: pa.Table
 ) -> Rows:
     """Rows of clause_type_metrics that are not the mean of their queries' defined values."""
-    kind: dict[str, Any] = {r["query_id"]: r["clause_type"] for r in queries.to_pylist()}
-    values: dict[tuple[Any, ...], list[float]] = defaultdict(list)
-    for row in query_metrics.to_pylist():
-        if kind.get(row["query_id"]) is not None and row["value"] is not None:
-            key = (row["config"], kind[row["query_id"]], row["metric"], row["k"])
-            values[key].append(row["value"])
+    cell = ["config", "clause_type", "metric", "k"]
+    typed = queries.select(["query_id", "clause_type"]).filter(queries["clause_type"].is_valid())
+    values = query_metrics.select(["query_id", "config", "metric", "k", "value"])
+    values = values.filter(values["value"].is_valid()).join(typed, "query_id", join_type="inner")
+    counted = values.group_by(cell).aggregate([("value", "mean"), ("value", "count")])
+    means = {tuple(row[c] for c in cell): row for row in counted.to_pylist()}
     wrong: Rows = []
     for row in clause_type_metrics.to_pylist():
-        of_row = values[row["config"], row["clause_type"], row["metric"], row["k"]]
-        expected = sum(of_row) / len(of_row) if of_row else None
-        same = (row["value"] is None) == (expected is None) and row["n_queries"] == len(of_row)
+        of_row = means.get(tuple(row[c] for c in cell), {"value_mean": None, "value_count": 0})
+        expected, n = of_row["value_mean"], of_row["value_count"]
+        same = (row["value"] is None) == (expected is None) and row["n_queries"] == n
         if not same or (expected is not None and abs(row["value"] - expected) > TOLERANCE):
             wrong.append(row | {"expected": expected})
     return wrong

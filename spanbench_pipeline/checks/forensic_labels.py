@@ -6,20 +6,27 @@ As ``invariants``: offending rows, [] where it holds, and none of it uses the co
 from __future__ import annotations
 
 import json
-from collections import Counter, defaultdict
+from collections import Counter
 from collections.abc import Iterable
 from dataclasses import dataclass
 from fractions import Fraction
-from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from spanbench_pipeline.checks.character_metrics import at, rows_of
+from spanbench_pipeline.checks.character_metrics import AT, at, metrics_named, rows_of
 from spanbench_pipeline.checks.invariants import TOLERANCE, Rows
-from spanbench_pipeline.checks.row_keys import Ints, key_codes, n_codes
+from spanbench_pipeline.checks.row_keys import (
+    Ints,
+    in_groups,
+    key_codes,
+    n_codes,
+    not_once_at_each_k,
+    span_lengths,
+    values_before,
+)
 from spanbench_pipeline.metrics import TOP
 
 SETTINGS: dict[str, tuple[str, int]] = {
@@ -38,14 +45,7 @@ _LABELS = (None, "DRM", "ICR", "CBF", "SGP", "OVR", "OK")
 
 def missing_labels(forensic_labels: pa.Table, queries: pa.Table, *, ks: Iterable[int]) -> Rows:
     """Queries of one configuration without exactly one row at each of ``ks``, and rows beside."""
-    counted = Counter((row["query_id"], row["k"]) for row in forensic_labels.to_pylist())
-    depths = list(ks)
-    wanted = {(query, k) for query in queries["query_id"].to_pylist() for k in depths}
-    return [
-        {"query_id": query, "k": k, "labels": counted[query, k]}
-        for query, k in sorted(wanted | counted.keys())
-        if counted[query, k] != ((query, k) in wanted)
-    ]
+    return not_once_at_each_k(forensic_labels, queries, ("query_id",), ks, "labels")
 
 
 def wrong_states(span_states: pa.Table, gold_spans: pa.Table, *, ks: Iterable[int]) -> Rows:
@@ -54,39 +54,38 @@ def wrong_states(span_states: pa.Table, gold_spans: pa.Table, *, ks: Iterable[in
     Also gold spans without exactly one row at each of ``ks``, rows of no gold span, more characters
     covered than there are, fewer than at the k before, and a span severed at one k alone.
     """
-    lengths = _lengths(gold_spans)
-    rows = sorted(span_states.to_pylist(), key=lambda row: row["k"])
-    counted = Counter((row["query_id"], row["span_no"], row["k"]) for row in rows)
-    depths = list(ks)
-    wanted = {(*span, k) for span in lengths for k in depths}
-    wrong: Rows = [
-        {"query_id": query, "span_no": number, "k": k, "states": counted[query, number, k]}
-        for query, number, k in sorted(wanted | counted.keys())
-        if counted[query, number, k] != ((query, number, k) in wanted)
-    ]
-    before: dict[tuple[str, int], dict[str, Any]] = {}
-    for row in rows:
-        span = (row["query_id"], row["span_no"])
-        covered, length = row["covered_chars"], lengths.get(span, 0)
-        last = before.setdefault(span, row)
-        sound = last["covered_chars"] <= covered <= length and row["severed"] == last["severed"]
-        half = "covered" if 2 * covered >= length else "partial"
-        if not sound or row["state"] != (half if covered else "missed"):
-            wrong.append(row | {"length": length})
-        before[span] = row
-    return wrong
+    key = ("query_id", "span_no")
+    length = span_lengths(span_states, gold_spans)
+    covered = span_states["covered_chars"].to_numpy()
+    half = np.where(2 * covered >= length, "covered", "partial")
+    sound = span_states["state"].to_numpy() == np.where(covered > 0, half, "missed")
+    sound &= covered <= length
+    (span,) = key_codes(key, span_states)
+    order = in_groups(span, span_states["k"].to_numpy())
+    sound[order] &= values_before(covered[order], span[order], 0) <= covered[order]
+    severed = pc.fill_null(pc.cast(span_states["severed"], pa.int8()), -1).to_numpy()[order]
+    before = values_before(severed, span[order], _NONE)
+    sound[order] &= (before == severed) | (before == _NONE)
+    wrong = span_states.append_column("length", pa.array(length)).filter(pa.array(~sound))
+    rows: Rows = sorted(wrong.to_pylist(), key=lambda row: row["k"])
+    return not_once_at_each_k(span_states, gold_spans, key, ks, "states") + rows
+
+
+_NONE = -9
+"""Stands before the first of a span's values, and is none of them."""
 
 
 def states_unlike_outcomes(span_states: pa.Table, span_outcomes: pa.Table) -> Rows:
     """Gold spans of which the top 5 hold more or fewer characters here than in span_outcomes."""
-    key = ("config", "query_id", "span_no", "k")
-    stated = {tuple(r[c] for c in key): r["covered_chars"] for r in span_outcomes.to_pylist()}
+    top = span_states.filter(pc.equal(span_states["k"], TOP))
+    of_state, of_outcome = key_codes(["config", "query_id", "span_no", "k"], top, span_outcomes)
+    stated = np.full(n_codes(of_state, of_outcome), -1)
+    stated[of_outcome] = span_outcomes["covered_chars"].to_numpy()
+    expected = stated[of_state]
+    wrong = np.flatnonzero(top["covered_chars"].to_numpy() != expected)
     return [
-        row | {"span_outcomes": expected}
-        for row in span_states.to_pylist()
-        if row["k"] == TOP
-        for expected in [stated.get(tuple(row[c] for c in key))]
-        if row["covered_chars"] != expected
+        row | {"span_outcomes": None if value < 0 else value}
+        for row, value in zip(top.take(wrong).to_pylist(), expected[wrong].tolist(), strict=True)
     ]
 
 
@@ -95,8 +94,8 @@ def labels_unlike_grounding(forensic_labels: pa.Table, query_metrics: pa.Table) 
     grounded = {at(r): r["value"] == 1 for r in rows_of(query_metrics, "complete_grounding")}
     return [
         row | {"complete_grounding": grounded.get(at(row))}
-        for row in forensic_labels.to_pylist()
-        if row["k"] == TOP and (row["label"] in ("OK", "OVR")) != grounded.get(at(row))
+        for row in forensic_labels.filter(pc.equal(forensic_labels["k"], TOP)).to_pylist()
+        if (row["label"] in ("OK", "OVR")) != grounded.get(at(row))
     ]
 
 
@@ -105,8 +104,8 @@ def single_span_gaps(forensic_labels: pa.Table, gold_spans: pa.Table) -> Rows:
     counted = Counter(gold_spans["query_id"].to_pylist())
     return [
         row
-        for row in forensic_labels.to_pylist()
-        if row["label"] == "SGP" and counted[row["query_id"]] < 2
+        for row in forensic_labels.filter(pc.equal(forensic_labels["label"], "SGP")).to_pylist()
+        if counted[row["query_id"]] < 2
     ]
 
 
@@ -157,14 +156,11 @@ class _Spans:
 
 def _spans(forensic_labels: pa.Table, span_states: pa.Table, gold_spans: pa.Table) -> _Spans:
     of_label, of_span = key_codes(["config", "query_id", "k"], forensic_labels, span_states)
-    of_state, of_gold = key_codes(["query_id", "span_no"], span_states, gold_spans)
-    length = np.zeros(n_codes(of_state, of_gold), np.int64)
-    length[of_gold] = pc.subtract(gold_spans["end_char"], gold_spans["start_char"]).to_numpy()
     return _Spans(
         of_label,
         of_span,
         span_states["covered_chars"].to_numpy(),
-        length[of_state],
+        span_lengths(span_states, gold_spans),
         pc.fill_null(span_states["severed"], False).to_numpy(),
         pc.is_null(span_states["severed"]).to_numpy(),
     )
@@ -218,27 +214,26 @@ def excess_out_of_bounds(
 
     The relevant chunks hold all the gold that was retrieved, and no more than was retrieved.
     """
-    gold: dict[str, int] = defaultdict(int)
-    for (query, _), length in _lengths(gold_spans).items():
-        gold[query] += length
-    recalls = {at(row): row["value"] for row in rows_of(query_metrics, "char_recall_union")}
-    chars = {at(row): row["value"] for row in rows_of(query_metrics, "chars_retrieved")}
-    wrong: Rows = []
-    for row in forensic_labels.to_pylist():
-        if at(row) in recalls:
-            low, high = recalls[at(row)], chars[at(row)] / max(1, gold[row["query_id"]])
-            excess = row["excess"] or 0.0
-            null = row["excess"] is None
-            if null != (low == 0) or not low - TOLERANCE <= excess <= high + TOLERANCE:
-                wrong.append(row | {"at_least": low, "at_most": high})
-    return wrong
-
-
-def _lengths(gold_spans: pa.Table) -> dict[tuple[str, int], int]:
-    return {
-        (row["query_id"], row["span_no"]): row["end_char"] - row["start_char"]
-        for row in gold_spans.to_pylist()
-    }
+    recalls = metrics_named(query_metrics, "char_recall_union")
+    retrieved = metrics_named(query_metrics, "chars_retrieved")
+    of_label, of_recall, of_chars = key_codes(AT, forensic_labels, recalls, retrieved)
+    low, chars = (np.full(n_codes(of_label, of_recall, of_chars), np.nan) for _ in range(2))
+    low[of_recall] = recalls["value"].to_numpy()
+    chars[of_chars] = retrieved["value"].to_numpy()
+    of_query, of_gold = key_codes(["query_id"], forensic_labels, gold_spans)
+    lengths = pc.subtract(gold_spans["end_char"], gold_spans["start_char"]).to_numpy()
+    gold = np.bincount(of_gold, lengths, n_codes(of_query, of_gold))
+    at_least, at_most = low[of_label], chars[of_label] / np.maximum(1, gold[of_query])
+    excess = pc.fill_null(forensic_labels["excess"], 0.0).to_numpy()
+    null = forensic_labels["excess"].is_null().to_numpy()
+    sound = (null == (at_least == 0)) & (at_least - TOLERANCE <= excess)
+    sound &= excess <= at_most + TOLERANCE
+    wrong = np.flatnonzero(np.isin(of_label, of_recall) & ~sound)
+    bounds = zip(at_least[wrong].tolist(), at_most[wrong].tolist(), strict=True)
+    return [
+        row | {"at_least": low, "at_most": high}
+        for row, (low, high) in zip(forensic_labels.take(wrong).to_pylist(), bounds, strict=True)
+    ]
 
 
 def _first_ranks(forensic_labels: pa.Table, rankings: pa.Table, gold_spans: pa.Table) -> Ints:

@@ -13,9 +13,13 @@ from collections.abc import Sequence
 from statistics import fmean
 from typing import Any
 
+import numpy as np
+import numpy.typing as npt
 import pyarrow as pa
+import pyarrow.compute as pc
 
 from spanbench_pipeline.checks.invariants import TOLERANCE, Rows
+from spanbench_pipeline.checks.row_keys import not_once_at_each_k, span_lengths
 
 _BOUNDS = ("actual", "candidates", "chunks", "perfect")
 
@@ -29,43 +33,41 @@ def wrong_lost_stages(
     that the configuration has; and each gold span has one row at each of ``ks``. Then the counts
     per stage sum to the lost spans, at each k.
     """
-    length = {
-        (row["query_id"], row["span_no"]): row["end_char"] - row["start_char"]
-        for row in gold_spans.drop_columns(["text"]).to_pylist()
-    }
-    times = Counter[tuple[str, int, int]]()
-    wrong: Rows = []
+    lost = _is_lost(span_states, gold_spans)
+    stage = span_states["lost_stage"]
+    known = pc.is_in(stage, pa.array(stages, pa.string())).to_numpy()
+    wrong = np.flatnonzero((lost != stage.is_valid().to_numpy()) | (lost & ~known))
     columns = ["query_id", "span_no", "k", "covered_chars", "lost_stage"]
-    for row in span_states.select(columns).to_pylist():
-        query, number, k, covered, stage = row.values()
-        times[query, number, k] += 1
-        lost = 2 * covered < length.get((query, number), 0)
-        if lost != (stage is not None) or (lost and stage not in stages):
-            wrong.append(row | {"lost": lost})
-    expected = {(query, number, k) for query, number in length for k in ks}
-    return wrong + [
-        {"query_id": query, "span_no": number, "k": k, "rows": times[query, number, k]}
-        for query, number, k in sorted(expected | times.keys())
-        if times[query, number, k] != int((query, number, k) in expected)
+    rows: Rows = [
+        row | {"lost": of_row}
+        for row, of_row in zip(
+            span_states.select(columns).take(wrong).to_pylist(), lost[wrong].tolist(), strict=True
+        )
     ]
+    return rows + not_once_at_each_k(span_states, gold_spans, ("query_id", "span_no"), ks, "rows")
 
 
 def wrong_stage_counts(span_states: pa.Table, gold_spans: pa.Table) -> Rows:
     """Depths of a configuration at which the counts per stage do not sum to the lost spans."""
-    length = {
-        (row["query_id"], row["span_no"]): row["end_char"] - row["start_char"]
-        for row in gold_spans.drop_columns(["text"]).to_pylist()
-    }
-    lost, counted = Counter[tuple[str, int]](), Counter[tuple[str, int]]()
-    for row in span_states.to_pylist():
-        at = row["config"], row["k"]
-        lost[at] += 2 * row["covered_chars"] < length[row["query_id"], row["span_no"]]
-        counted[at] += row["lost_stage"] is not None
+    cell = ["config", "k"]
+    flags = span_states.select(cell)
+    flags = flags.append_column("lost", pa.array(_is_lost(span_states, gold_spans)))
+    flags = flags.append_column("counted", span_states["lost_stage"].is_valid())
+    sums = flags.group_by(cell).aggregate([("lost", "sum"), ("counted", "sum")])
     return [
-        {"config": config, "k": k, "lost": lost[config, k], "counted": counted[config, k]}
-        for config, k in sorted(lost)
-        if lost[config, k] != counted[config, k]
+        {"config": row["config"], "k": row["k"], "lost": row["lost_sum"]}
+        | {"counted": row["counted_sum"]}
+        for row in sums.sort_by([(column, "ascending") for column in cell]).to_pylist()
+        if row["lost_sum"] != row["counted_sum"]
     ]
+
+
+def _is_lost(span_states: pa.Table, gold_spans: pa.Table) -> npt.NDArray[np.bool_]:
+    """Return whether less than half of each row's gold span is covered; not so of no gold span."""
+    lost: npt.NDArray[np.bool_] = 2 * span_states["covered_chars"].to_numpy() < span_lengths(
+        span_states, gold_spans
+    )
+    return lost
 
 
 def unordered_bounds(headroom: pa.Table) -> Rows:
