@@ -14,9 +14,11 @@ from typing import Any
 from urllib.parse import quote
 
 import dagster as dg
+from dagster._core.instance.ref import InstanceRef
 
 from spanbench_pipeline.config.project import Project
 from spanbench_pipeline.core.errors import InputError
+from spanbench_pipeline.pipeline.dagster import sqlite_storage
 from spanbench_pipeline.pipeline.stage import Recorded, Stage
 from spanbench_pipeline.pipeline.staleness import NOT_EVALUATED, Key, Record
 from spanbench_pipeline.pipeline.state_index import SETTINGS
@@ -64,9 +66,22 @@ def _opened(folder: Path) -> dg.DagsterInstance:
     with (folder / ".opening").open("wb") as stream:
         # Two that open a new home at once would each make its tables, and break them for good.
         locks.lock(stream)
-        instance = dg.DagsterInstance.from_config(str(folder))
+        instance = dg.DagsterInstance.from_ref(
+            InstanceRef.from_dir(str(folder), overrides={"storage": _storage(folder)})
+        )
         instance.all_asset_keys()
         return instance
+
+
+def _storage(folder: Path) -> dict[str, Any]:
+    """Return where the databases are, as in ``dagster.yaml``, which says nothing of it."""
+    return {
+        "custom": {
+            "module": sqlite_storage.__name__,
+            "class": sqlite_storage.PooledStorage.__name__,
+            "config": {"base_dir": str(folder)},
+        }
+    }
 
 
 def _advice(reason: str) -> str:
