@@ -29,7 +29,7 @@ from spanbench_pipeline.core.errors import InputError
 from spanbench_pipeline.core.evalset import EvalSet
 from spanbench_pipeline.core.suggestions import nearest
 from spanbench_pipeline.corpora import source
-from spanbench_pipeline.formats import chunk_file, rankings_file
+from spanbench_pipeline.formats import FORMATS, READABLE, chunk_file, rankings_file
 from spanbench_pipeline.formats.given_file import given as given_file
 from spanbench_pipeline.formats.rankings_file import RankingsFile
 from spanbench_pipeline.metrics import CHAR_METRICS
@@ -365,7 +365,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     )
     parser.add_argument(
         "--rankings-format",
-        choices=("jsonl", "trec", "legalbenchrag", "parquet"),
+        choices=[*READABLE, *(name for name in FORMATS if name not in FORMATS.ours)],
         help="default: recognised by content",
     )
     parser.add_argument("--format", choices=("text", "json"), default="text")

@@ -11,14 +11,16 @@ from spanbench_pipeline.core.errors import InputError
 from spanbench_pipeline.core.evalset import EvalSet
 from spanbench_pipeline.corpora.extract import extract
 from spanbench_pipeline.corpora.files import UNFIT_IN_NAMES
+from spanbench_pipeline.formats.results import Results
 from spanbench_pipeline.storage import folders
+from spanbench_pipeline.storage.folders import Files
 
 DOCUMENTS, QUERIES, METADATA = "documents", "queries.jsonl", "metadata.json"
 LONGEST_NAME = 255
 """Bytes that a file's name may have on common file systems."""
 
 
-def write(evalset: EvalSet, folder: Path) -> None:
+def save(evalset: EvalSet, folder: Path) -> None:
     """Write ``documents/<doc_id>.txt``, ``queries.jsonl`` and ``metadata.json`` into ``folder``.
 
     Adapted again they give an equal eval set: ids, texts, hashes, metadata, queries, filters, gold
@@ -30,8 +32,13 @@ def write(evalset: EvalSet, folder: Path) -> None:
     folders.write_new(folder, files(evalset))
 
 
+def write(results: Results) -> Files:
+    """Return the files of the format ``directory``; raise InputError as :func:`save` does."""
+    return files(results.evalset)
+
+
 def files(evalset: EvalSet) -> list[tuple[str, list[bytes]]]:
-    """Return every file of the folder, as ``folders`` takes them; InputError as :func:`write`
+    """Return every file of the folder, as ``folders`` takes them; InputError as :func:`save`
     says.
     """
     return [(name, [data]) for name, data in _contents(evalset).items()]

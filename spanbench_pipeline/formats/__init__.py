@@ -1,12 +1,43 @@
 """Rankings and eval sets in the formats of other tools, written and read.
 
-One module a format. None of them measures anything: what is read is a list of entries a query, as
-the file gives them, and ``scoring`` holds those to the corpus.
+One module a format, ours or a plug-in (entry points of the group ``spanbench.formats``). It has
+
+- ``recognizes(given: Given) -> bool`` and ``parse(given, config, corpus) -> Rankings``, where it
+  can be read,
+- ``write(results: Results)``, which yields ``(path, chunks of bytes)``, where it can be written.
+
+None of them measures anything: what is read is a list of entries a query, as the file gives them,
+and ``scoring`` holds those to the corpus.
 """
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from spanbench_pipeline.core.plugins import Registry
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+    from spanbench_pipeline.core.evalset import EvalSet
+    from spanbench_pipeline.formats.stamp import Stamp
+
+FORMATS = Registry(
+    "spanbench.formats",
+    {
+        "trec": f"{__name__}.trec",
+        "beir": f"{__name__}.beir",
+        "legalbenchrag": f"{__name__}.legalbenchrag",
+        "parquet": f"{__name__}.parquet_file",
+        "jsonl": f"{__name__}.json_lines",
+        "directory": "spanbench_pipeline.corpora.corpus_folder",
+    },
+)
+"""Each format, in the order of an export."""
+READABLE = ("jsonl", "trec", "legalbenchrag", "parquet")
+"""Those of ours that hold rankings to score."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,3 +75,15 @@ class GivenList:
     query: str | None = None
     corpus: str | None = None
     others: frozenset[str] = frozenset()
+
+
+@dataclass(frozen=True)
+class Rankings:
+    """A parsed file of rankings.
+
+    ``lists(evalset, chunks)`` returns its lists, queries and documents by the ids of the corpus;
+    ``stamp`` is what was ranked, None where the file does not say.
+    """
+
+    lists: Callable[[EvalSet, pa.Table | None], list[GivenList]]
+    stamp: Stamp | None = None

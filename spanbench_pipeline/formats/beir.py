@@ -9,8 +9,16 @@ import pyarrow as pa
 from spanbench_pipeline.core.evalset import EvalSet, texts
 from spanbench_pipeline.formats.ids import encode
 from spanbench_pipeline.formats.json_lines import line
+from spanbench_pipeline.formats.results import Results
 from spanbench_pipeline.formats.trec import judgements
 from spanbench_pipeline.storage.folders import Files
+
+
+def write(results: Results) -> Files:
+    """Yield a folder a chunker."""
+    for chunker in results.experiment.chunkers:
+        for path, content in files(results.evalset, results.chunks(chunker)):
+            yield f"{chunker}/{path}", content
 
 
 def files(evalset: EvalSet, chunks: pa.Table) -> Files:

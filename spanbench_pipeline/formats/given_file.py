@@ -8,7 +8,7 @@ from functools import cached_property
 from pathlib import Path
 
 from spanbench_pipeline.core.errors import InputError
-from spanbench_pipeline.formats import filetypes, strict_json
+from spanbench_pipeline.formats import filetypes, json_file, strict_json
 
 
 @dataclass(frozen=True)
@@ -32,6 +32,16 @@ class Given:
     def sha256(self) -> str:
         """The hash of the bytes that were read, as hexadecimal digits."""
         return hashlib.sha256(self.data).hexdigest()
+
+    @cached_property
+    def json_values(self) -> list[json_file.Value]:
+        """The JSON values of the text with their places; InputError where it is not JSON."""
+        return json_file.values(self.text(), self.where)
+
+    @property
+    def is_json(self) -> bool:
+        """Whether the text opens as JSON does."""
+        return self.text().lstrip().startswith(("{", "["))
 
     def text(self) -> str:
         """The bytes as text without a byte order mark.

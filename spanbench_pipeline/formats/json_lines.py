@@ -14,10 +14,13 @@ from typing import Any
 import pyarrow as pa
 
 from spanbench_pipeline.core.errors import InputError
-from spanbench_pipeline.formats import Entry, GivenList, fields, stamp, strict_json
+from spanbench_pipeline.formats import Entry, GivenList, Rankings, fields, stamp, strict_json
+from spanbench_pipeline.formats.given_file import Given
 from spanbench_pipeline.formats.json_file import Value
+from spanbench_pipeline.formats.results import Results
 from spanbench_pipeline.formats.stamp import Stamp
 from spanbench_pipeline.formats.strict_json import kind, shown
+from spanbench_pipeline.storage.folders import Files
 
 Fields = dict[str, Any]
 
@@ -29,7 +32,30 @@ _OF_THE_LINE = ("query_id", "query", "corpus", "config")
 _LINE_BREAKS = str.maketrans({c: f"\\u{ord(c):04x}" for c in "\x85\u2028\u2029"})
 
 
-def write(
+def recognizes(given: Given) -> bool:
+    """Return whether a file opens as JSON does."""
+    return given.is_json
+
+
+def parse(given: Given, config: str | None, corpus: str) -> Rankings:
+    """Return the rankings of a file's JSON values."""
+    values = given.json_values
+    return Rankings(lambda evalset, chunks: lists(values), stamp_of(values))
+
+
+def write(results: Results) -> Files:
+    """Yield a file a configuration, a line a query."""
+    for config in results.measured:
+        made = lines(
+            results.rankings(config),
+            results.evalset.queries,
+            results.query_metrics(config),
+            results.stamps[config.chunker],
+        )
+        yield f"{config.slug}.jsonl", made
+
+
+def lines(
     rankings: pa.Table, queries: pa.Table, query_metrics: pa.Table, of: Stamp | None = None
 ) -> Iterator[bytes]:
     """A line a query of one configuration, in the order of the query ids; empty lists included.
@@ -67,7 +93,7 @@ def line(value: Fields) -> bytes:
     return (written.translate(_LINE_BREAKS) + "\n").encode()
 
 
-def read(values: Sequence[Value]) -> list[GivenList]:
+def lists(values: Sequence[Value]) -> list[GivenList]:
     """The lists of a file's JSON values, in its order.
 
     Each has ``query_id`` and exactly one array, the ranking, best first. What was asked may stand

@@ -16,18 +16,45 @@ import pyarrow as pa
 
 from spanbench_pipeline.core.errors import InputError
 from spanbench_pipeline.core.evalset import EvalSet, texts
-from spanbench_pipeline.formats import Entry, GivenList, fields, stamp, strict_json
+from spanbench_pipeline.formats import Entry, GivenList, Rankings, fields, stamp, strict_json
 from spanbench_pipeline.formats import legalbench_names as names
+from spanbench_pipeline.formats.given_file import Given
 from spanbench_pipeline.formats.ids import closest, unknown
-from spanbench_pipeline.formats.json_file import Value
+from spanbench_pipeline.formats.results import Results
 from spanbench_pipeline.formats.stamp import Stamp
 from spanbench_pipeline.formats.strict_json import kind, shown
+from spanbench_pipeline.storage.folders import Files
 
 LISTS, FOUND = "qa_result_list", "retrieved_snippets"
 Place = tuple[str, int, int]
 
 
-def write(rankings: pa.Table, evalset: EvalSet, of: Stamp | None = None) -> Iterator[bytes]:
+def recognizes(given: Given) -> bool:
+    """Return whether a file's JSON values are one result file."""
+    values = given.json_values
+    return len(values) == 1 and isinstance(values[0][1], dict) and LISTS in values[0][1]
+
+
+def parse(given: Given, config: str | None, corpus: str) -> Rankings:
+    """Return the rankings of a result file."""
+    values = given.json_values
+    if len(values) != 1:
+        raise InputError(f"{given.where}: {len(values)} JSON values, not the one of a result file")
+    value = values[0][1]
+    return Rankings(
+        lambda evalset, chunks: lists(value, given.where, evalset), stamp_of(value, given.where)
+    )
+
+
+def write(results: Results) -> Files:
+    """Yield a result file a configuration."""
+    for config in results.measured:
+        of = results.stamps[config.chunker]
+        content = result_file(results.rankings(config), results.evalset, of)
+        yield f"{config.slug}.json", content
+
+
+def result_file(rankings: pa.Table, evalset: EvalSet, of: Stamp | None = None) -> Iterator[bytes]:
     """The result file of one configuration: every query of the corpus, weighing the same.
 
     ``file_path`` is the published name where the document is one of LegalBench-RAG's, else the
@@ -69,12 +96,7 @@ def file_path(doc_id: str) -> str:
     return names.published(path) if ours else path
 
 
-def is_result(values: Sequence[Value]) -> bool:
-    """Whether a file's JSON values are one result file."""
-    return len(values) == 1 and isinstance(values[0][1], dict) and LISTS in values[0][1]
-
-
-def read(value: Any, where: str, evalset: EvalSet) -> list[GivenList]:
+def lists(value: Any, where: str, evalset: EvalSet) -> list[GivenList]:
     """The lists of a result file, given as parsed JSON, in its order.
 
     Raises InputError naming file, result and query for JSON of another shape, a query or a file

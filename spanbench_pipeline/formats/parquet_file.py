@@ -2,16 +2,22 @@
 
 from __future__ import annotations
 
+import json
 import math
 from collections import defaultdict
+from collections.abc import Mapping
 
 import pyarrow as pa
 import pyarrow.compute as pc
+import pyarrow.parquet as pq
 
+from spanbench_pipeline.core import tables
 from spanbench_pipeline.core.errors import InputError
-from spanbench_pipeline.formats import Entry, GivenList, columns, stamp, strict_json
+from spanbench_pipeline.formats import Entry, GivenList, Rankings, columns, stamp, strict_json
 from spanbench_pipeline.formats.given_file import Given
+from spanbench_pipeline.formats.results import Results
 from spanbench_pipeline.formats.stamp import Stamp
+from spanbench_pipeline.storage.folders import Files
 
 _NEEDED = {
     "query_id": columns.TEXT,
@@ -25,6 +31,39 @@ _OPTIONAL = {
     **dict.fromkeys(("start", "end"), columns.WHOLE),
     "score": columns.NUMBER,
 }
+
+
+def recognizes(given: Given) -> bool:
+    """Return whether a file opens as Parquet does, whatever its name."""
+    return given.is_parquet
+
+
+def parse(given: Given, config: str | None, corpus: str) -> Rankings:
+    """Return the rankings of a Parquet file; raise InputError as ``read`` does."""
+    table = read(given, config, corpus)
+    return Rankings(lambda evalset, chunks: lists(table, given.where), stamp_of(table, given.where))
+
+
+def write(results: Results) -> Files:
+    """Yield a file a declared table, all its configurations together.
+
+    Rankings say in the metadata what they are of.
+    """
+    of = {c.name: results.stamps[c.chunker].said() for c in results.measured}
+    said = {"rankings": {stamp.KEY: json.dumps(of, ensure_ascii=False)}}
+    for name in sorted(set(results.tables.values())):
+        keys = sorted(key[1:] for key, table in results.tables.items() if table == name)
+        whole = pa.concat_tables([results.store.table(*key) for key in keys])
+        yield f"{name}.parquet", [content(name, whole, said.get(name))]
+
+
+def content(name: str, table: pa.Table, said: Mapping[str, str] | None = None) -> bytes:
+    """Return a declared table as a Parquet file, with what is ``said`` of it as metadata."""
+    sink = pa.BufferOutputStream()
+    made = tables.conform(name, table).replace_schema_metadata(said)
+    pq.write_table(made, sink, compression="zstd")
+    written: bytes = sink.getvalue().to_pybytes()
+    return written
 
 
 def read(given: Given, config: str | None, corpus: str) -> pa.Table:

@@ -14,14 +14,45 @@ import re
 from collections import defaultdict
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
+from functools import partial
 
 import pyarrow as pa
 
 from spanbench_pipeline.core.errors import InputError
-from spanbench_pipeline.formats import Entry, GivenList, strict_json
-from spanbench_pipeline.formats.ids import encode
+from spanbench_pipeline.core.evalset import EvalSet
+from spanbench_pipeline.formats import Entry, GivenList, Rankings, strict_json
+from spanbench_pipeline.formats.given_file import Given
+from spanbench_pipeline.formats.ids import decoder, encode
+from spanbench_pipeline.formats.results import Results
+from spanbench_pipeline.formats.stamp import of_tag
 from spanbench_pipeline.metrics.lists import deduplicate
 from spanbench_pipeline.metrics.relevance import judge
+from spanbench_pipeline.storage.folders import Files
+
+
+def recognizes(given: Given) -> bool:
+    """Return whether a file is text that does not open as JSON does."""
+    return not given.is_json
+
+
+def parse(given: Given, config: str | None, corpus: str) -> Rankings:
+    """Return the run in a file; raise InputError as ``read_run`` does, and for a table in cells."""
+    text = given.text()
+    _require_no_cells(text, given.where)
+    read = read_run(text, given.where)
+    stamp = None if read.tag is None else of_tag(read.tag)
+    return Rankings(partial(_of_corpus, read), stamp)
+
+
+def write(results: Results) -> Files:
+    """Yield a run a configuration and judgements a chunker."""
+    evalset = results.evalset
+    for config in results.measured:
+        tag = results.stamps[config.chunker].tag(config.slug)
+        yield f"{config.slug}.run", run(results.rankings(config), tag)
+    for chunker in results.experiment.chunkers:
+        chunks = results.chunks(chunker)
+        yield f"{chunker}.qrels", qrels(evalset.queries, evalset.gold_spans, chunks)
 
 
 def run(rankings: pa.Table, tag: str) -> Iterator[bytes]:
@@ -116,6 +147,40 @@ def lists(run: Run, decode: Decode) -> list[GivenList]:
         entries = (Entry(e.at, chunk_id=chunks[str(e.chunk_id)], score=e.score) for _, e in ranked)
         found.append(GivenList(queries[query], tuple(entries), run.where, "line"))
     return found
+
+
+_CELLS = {",": "CSV", ";": "CSV with semicolons", "\t": "TSV"}
+
+
+def _require_no_cells(text: str, where: str) -> None:
+    """Raise InputError where the first line is that of a table in cells: not a ranking."""
+    first = text.lstrip().partition("\n")[0].strip()
+    words = first.split()
+    is_run = len(words) == len(COLUMNS)
+    for mark, what in _CELLS.items():
+        cells = [cell.strip(" \"'").lower() for cell in first.split(mark)]
+        headed = len(cells) > 1 and any(cell in HEADINGS for cell in cells)
+        torn = len(cells) > max(1, len(words))
+        if (headed and mark == "\t") or (not is_run and (headed or torn)):
+            raise InputError(
+                f"{where} line 1: this seems to be {what}, which is no format of rankings: write "
+                f"JSON lines, Parquet, or a TREC run ({' '.join(COLUMNS)}, no header)"
+            )
+
+
+def _of_corpus(run: Run, evalset: EvalSet, chunks: pa.Table | None) -> list[GivenList]:
+    if not run.of_query:
+        return []
+    if chunks is None:
+        raise InputError(
+            f"{run.where}: a TREC run names chunks and not their places; give the chunk table with "
+            "--chunks FILE or --chunker NAME"
+        )
+    known = {
+        "query": dict.fromkeys(evalset.queries["query_id"].to_pylist()),
+        "chunk": dict.fromkeys(chunks["chunk_id"].to_pylist()),
+    }
+    return lists(run, lambda ids, what: decoder(ids, known[what], what, run.where))
 
 
 def _line(columns: list[str], where: str, number: int) -> tuple[str, int, Entry, str]:

@@ -3,13 +3,11 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 
 import pyarrow as pa
-import pyarrow.parquet as pq
 
-from spanbench_pipeline.core import tables
-from spanbench_pipeline.formats import json_lines
+from spanbench_pipeline.formats import json_lines, parquet_file
 from spanbench_pipeline.metrics.lists import deduplicate
 from spanbench_pipeline.reports.render import html, markdown
 from spanbench_pipeline.scoring.report import Scored, report
@@ -26,23 +24,14 @@ def files(scored: Scored) -> Files:
     yield "report.html", [html.render(made).encode()]
     yield (
         "queries.jsonl",
-        json_lines.write(
+        json_lines.lines(
             deduplicate(measured["rankings"]), scored.evalset.queries, measured["query_metrics"]
         ),
     )
     if "failure_labels" in measured:
         yield "labels.jsonl", _labels(measured["failure_labels"])
     for name, table in measured.items():
-        yield f"{name}.parquet", [parquet(name, table)]
-
-
-def parquet(name: str, table: pa.Table, said: Mapping[str, str] | None = None) -> bytes:
-    """A declared table as the bytes of a Parquet file, with what is ``said`` of it as metadata."""
-    sink = pa.BufferOutputStream()
-    made = tables.conform(name, table).replace_schema_metadata(said)
-    pq.write_table(made, sink, compression="zstd")
-    content: bytes = sink.getvalue().to_pybytes()
-    return content
+        yield f"{name}.parquet", [parquet_file.content(name, table)]
 
 
 def _labels(failure_labels: pa.Table) -> Iterator[bytes]:

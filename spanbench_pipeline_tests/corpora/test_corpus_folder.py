@@ -103,7 +103,7 @@ def eval_sets(draw: st.DrawFn) -> EvalSet:
 @given(eval_sets())
 def test_an_eval_set_written_and_adapted_is_the_same(expected: EvalSet) -> None:
     with TemporaryDirectory() as folder:
-        corpus_folder.write(expected, Path(folder) / "out")
+        corpus_folder.save(expected, Path(folder) / "out")
         assert_same(adapted(Path(folder) / "out", Path(folder) / "home"), expected)
 
 
@@ -115,7 +115,7 @@ def test_cuads_sample_written_and_adapted_is_the_same(shared: Path, tmp_path: Pa
         sha256="6170e713db6211f556c6ae3d921912ef8948d479ec6507f408f9ba73a2788f2b",
     )
     expected = source.load(builders.experiment({"kind": "cuad"}, "cuad"), project)
-    corpus_folder.write(expected, tmp_path / "out")
+    corpus_folder.save(expected, tmp_path / "out")
     found = adapted(tmp_path / "out", tmp_path / "home")
     assert_same(found, expected)
     assert (found.documents.num_rows, found.queries.num_rows, found.gold_spans.num_rows) == (
@@ -128,7 +128,7 @@ def test_cuads_sample_written_and_adapted_is_the_same(shared: Path, tmp_path: Pa
 def test_the_bundled_sample_written_and_adapted_is_the_same(tmp_path: Path) -> None:
     bundled = experiments.load(builders.ROOT / "data" / "experiments" / "sample.toml")
     expected = source.load(bundled, builders.project(tmp_path / "home"))
-    corpus_folder.write(expected, tmp_path / "out")
+    corpus_folder.save(expected, tmp_path / "out")
     found = adapted(tmp_path / "out", tmp_path / "home")
     assert_same(found, expected)
     assert found.documents.drop("corpus") == expected.documents.drop("corpus")
@@ -140,7 +140,7 @@ def one(doc_id: str = "a", query: Query | None = None) -> EvalSet:
 
 
 def test_the_files_by_hand(tmp_path: Path) -> None:
-    corpus_folder.write(one(), tmp_path / "new" / "out")
+    corpus_folder.save(one(), tmp_path / "new" / "out")
     written = builders.listing(tmp_path / "new" / "out")
     assert sorted(written) == ["documents", "documents/a.txt", "metadata.json", "queries.jsonl"]
     assert written["documents/a.txt"] == b"text"
@@ -156,7 +156,7 @@ def test_the_files_by_hand(tmp_path: Path) -> None:
 @pytest.mark.parametrize("doc_id", ["a/b", ".a", "a\0b", "x" * 252, "\u00e9" * 126])
 def test_an_id_that_is_no_file_name(tmp_path: Path, doc_id: str) -> None:
     with pytest.raises(InputError, match="cannot be the name of a file"):
-        corpus_folder.write(one(doc_id), tmp_path / "out")
+        corpus_folder.save(one(doc_id), tmp_path / "out")
     assert builders.listing(tmp_path) == {}
 
 
@@ -169,7 +169,7 @@ def test_an_id_that_is_no_file_name(tmp_path: Path, doc_id: str) -> None:
 )
 def test_a_query_that_no_line_can_say(tmp_path: Path, query: Query, message: str) -> None:
     with pytest.raises(InputError, match=f"query q1: .*{message}"):
-        corpus_folder.write(one(query=query), tmp_path / "out")
+        corpus_folder.save(one(query=query), tmp_path / "out")
     assert builders.listing(tmp_path) == {}
 
 
@@ -178,5 +178,5 @@ def test_what_lies_there_already_is_not_mixed_with(tmp_path: Path) -> None:
     before = builders.listing(tmp_path)
     for folder in (tmp_path, tmp_path / "old.txt"):
         with pytest.raises(InputError, match="something already"):
-            corpus_folder.write(one(), folder)
+            corpus_folder.save(one(), folder)
     assert builders.listing(tmp_path) == before

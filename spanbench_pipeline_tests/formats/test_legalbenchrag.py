@@ -126,4 +126,4 @@ def test_another_json_is_none() -> None:
     with pytest.raises(InputError, match="key 'query_id' is missing"):
         read_text('{\n "tests": []\n}', evalset())
     with pytest.raises(InputError, match="key 'qa_result_list' is missing: no result file"):
-        legalbenchrag.read({"tests": []}, "results.json", evalset())
+        legalbenchrag.lists({"tests": []}, "results.json", evalset())

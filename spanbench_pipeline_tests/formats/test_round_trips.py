@@ -12,8 +12,8 @@ from hypothesis import assume, given, settings
 
 from spanbench_pipeline.formats import json_lines, legalbenchrag, rankings_file, stamp, trec
 from spanbench_pipeline.formats.given_file import Given as File
+from spanbench_pipeline.formats.parquet_file import content as parquet
 from spanbench_pipeline.formats.stamp import Stamp
-from spanbench_pipeline.scoring.files import parquet
 from spanbench_pipeline.scoring.measured import Measured, measure
 from spanbench_pipeline.scoring.validated_run import take
 from spanbench_pipeline_tests.formats.worlds import Given, worlds
@@ -29,10 +29,10 @@ def no_metrics() -> pa.Table:
 
 WRITERS: dict[str, Callable[[Given, Stamp], bytes]] = {
     "jsonl": lambda g, of: b"".join(
-        json_lines.write(g.rankings, g.evalset.queries, no_metrics(), of)
+        json_lines.lines(g.rankings, g.evalset.queries, no_metrics(), of)
     ),
     "trec": lambda g, of: b"".join(trec.run(g.rankings, of.tag("a; tag"))),
-    "legalbenchrag": lambda g, of: b"".join(legalbenchrag.write(g.rankings, g.evalset, of)),
+    "legalbenchrag": lambda g, of: b"".join(legalbenchrag.result_file(g.rankings, g.evalset, of)),
     "parquet": lambda g, of: parquet(
         "rankings", g.rankings, {stamp.KEY: json.dumps({CONFIG: of.said()})}
     ),

@@ -478,14 +478,13 @@ def test_the_notes_on_a_pdf_are_those_of_the_page() -> None:
 
 
 def test_the_formats_and_what_needs_chunks_are_those_of_the_page() -> None:
-    from spanbench_pipeline.cli import export
-    from spanbench_pipeline.formats import rankings_file
+    from spanbench_pipeline.formats import FORMATS, READABLE
 
     page = (ROOT / "docs" / "scoring.md").read_text(encoding="utf-8")
     formats = [row[0].strip("`") for row in rows_below(page, "format | what it is")]
-    assert tuple(formats) == rankings_file.FORMATS
+    assert tuple(formats) == READABLE
     folders = [row[0].strip("`").partition("/")[0] for row in rows_below(page, "folder | files")]
-    assert folders == list(export.FORMATS)
+    assert folders == list(FORMATS.ours)
     assert len(rows_below(page, "needs every chunk |")) == 6
 
 

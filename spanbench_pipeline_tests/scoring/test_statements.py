@@ -15,7 +15,7 @@ import pytest
 from spanbench_pipeline.core import tables
 from spanbench_pipeline.core.errors import InputError
 from spanbench_pipeline.core.evalset import Document, GoldSpan, Query, assemble
-from spanbench_pipeline.formats import chunk_file, rankings_file
+from spanbench_pipeline.formats import chunk_file, parquet_file, rankings_file
 from spanbench_pipeline.formats.given_file import Given
 from spanbench_pipeline.scoring.validated_run import Taken, take
 
@@ -172,8 +172,7 @@ def test_further_columns(row: dict[str, Any], message: str | None) -> None:
 
 def test_a_configuration_is_the_named_one() -> None:
     def read(data: bytes, config: str | None, corpus: str = "c") -> int:
-        file = rankings_file.read(Given(Path("mine"), data), None, config, corpus)
-        return int(file.content.num_rows)
+        return int(parquet_file.read(Given(Path("mine"), data), config, corpus).num_rows)
 
     one = parquet(ROW | {"config": "a", "corpus": "c"})
     two = parquet(ROW | {"config": "a", "corpus": "c"}, ROW | {"config": "b", "corpus": "d"})
