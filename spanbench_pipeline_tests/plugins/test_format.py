@@ -8,7 +8,8 @@ from pathlib import Path
 
 import pytest
 
-from spanbench_pipeline.cli import main as cli
+from spanbench_pipeline.cli.export import export
+from spanbench_pipeline.cli.score import Asked, score
 from spanbench_pipeline.core.errors import InputError
 from spanbench_pipeline.formats import rankings_file
 from spanbench_pipeline.formats.given_file import Given
@@ -29,24 +30,20 @@ def read(data: bytes, kind: str | None = None) -> rankings_file.RankingsFile:
     return rankings_file.read(Given(Path("mine.txt"), data), kind, None, "c")
 
 
-def test_what_is_exported_is_scored_alike(
-    acme, corpus, code: str, capsys: pytest.CaptureFixture[str], tmp_path: Path, monkeypatch
-):
+def test_what_is_exported_is_scored_alike(acme, corpus, code: str, tmp_path: Path):
     acme({"acme_lines.py": code}, GROUP)
     project = corpus(BM25)
     run(project)
-    monkeypatch.chdir(project.root)
-    home, out = ["--home", str(project.home)], tmp_path / "out"
-    assert cli.main([*home, "export", "small", "--to", str(out), "--format", "lines", "jsonl"]) == 0
+    out = tmp_path / "out"
+    export(project, "small", out, ["lines", "jsonl"])
     assert sorted(path.name for path in out.iterdir()) == ["jsonl", "lines", "manifest.json"]
     scored = []
     for file in ("lines/naive.txt", "jsonl/naive.jsonl"):
-        capsys.readouterr()
-        asked = ["--rankings", str(out / file), "--chunker", "naive", "--format", "json"]
-        assert cli.main([*home, "score", "--corpus", "small", *asked]) == 0
-        scored.append(json.loads(capsys.readouterr().out))
-    assert scored[0]["metrics"]
-    assert scored[0]["metrics"] == scored[1]["metrics"]
+        told, code_ = score(project, Asked(out / file, "small", chunker="naive"), "json")
+        assert code_ == 0
+        scored.append(json.loads(told)["metrics"])
+    assert scored[0]
+    assert scored[0] == scored[1]
 
 
 def test_it_is_known_by_its_content_and_by_name(acme, code: str):
