@@ -153,11 +153,11 @@ def missing_metrics(
         wanted_metrics = [(m, k) for m, k in (*METRICS, *counted) if k is None or k <= depth]
     has: dict[tuple[Any, ...], set[str]] = {metric: set() for metric in (*wanted_metrics, *also)}
     expected = set(has)
-    nulls: Rows = []
-    for row in query_metrics.select(["metric", "k", "query_id", "value"]).to_pylist():
-        has.setdefault((row["metric"], row["k"]), set()).add(row["query_id"])
-        if row["value"] is None and row["metric"] not in MAY_BE_UNDEFINED:
-            nulls.append(row)
+    named = query_metrics.select(["metric", "k", "query_id", "value"])
+    for metric, k, query in zip(*(c.to_pylist() for c in named.columns[:3]), strict=True):
+        has.setdefault((metric, k), set()).add(query)
+    defined = pc.is_in(named["metric"], pa.array(MAY_BE_UNDEFINED, pa.string()))
+    nulls: Rows = named.filter(pc.and_not(named["value"].is_null(), defined)).to_pylist()
     return nulls + [
         {"metric": metric, "k": k, "query_id": query}
         for (metric, k), found in has.items()
@@ -206,11 +206,12 @@ def unlabelled_failures(failure_labels: pa.Table, query_metrics: pa.Table) -> Ro
     labels: dict[tuple[str, str], int] = defaultdict(int)
     for row in failure_labels.select(["config", "query_id"]).to_pylist():
         labels[row["config"], row["query_id"]] += 1
-    failing = {
-        (row["config"], row["query_id"])
-        for row in query_metrics.to_pylist()
-        if row["metric"] == "complete_grounding" and row["value"] == 0
-    }
+    failed = pc.and_(
+        pc.equal(query_metrics["metric"], "complete_grounding"),
+        pc.equal(query_metrics["value"], 0.0),
+    )
+    failures = query_metrics.filter(failed).select(["config", "query_id"])
+    failing = set(zip(*(column.to_pylist() for column in failures.columns), strict=True))
     return [
         {"config": config, "query_id": query, "failed": key in failing, "labels": labels[key]}
         for key in sorted(failing | labels.keys())
@@ -280,14 +281,15 @@ def _lengths(vectors: pa.ChunkedArray, sizes: npt.NDArray[Any]) -> npt.NDArray[n
 
 
 def _expected_means(query_metrics: pa.Table, queries: pa.Table) -> dict[Cell, Mean]:
-    ids, subsets = queries["query_id"].to_pylist(), queries["subset"].to_pylist()
-    subset_of = dict(zip(ids, subsets, strict=True))
-    values: dict[Cell, list[float]] = defaultdict(list)
-    for row in query_metrics.to_pylist():
-        for subset in {None, subset_of[row["query_id"]]}:
-            of_cell = values[row["config"], subset, row["metric"], row["k"]]
-            of_cell += [] if row["value"] is None else [row["value"]]
-    means: dict[Cell, Mean] = {c: (fmean(v) if v else None, len(v)) for c, v in values.items()}
+    values = query_metrics.select(["query_id", "config", "metric", "k", "value"])
+    values = values.join(queries.select(["query_id", "subset"]), "query_id")
+    whole = values.set_column(5, "subset", pa.nulls(values.num_rows, pa.string()))
+    columns = ["config", "subset", "metric", "k"]
+    means: dict[Cell, Mean] = {}
+    for table in (whole, values.filter(values["subset"].is_valid())):
+        of_cell = table.group_by(columns).aggregate([("value", "mean"), ("value", "count")])
+        for row in of_cell.to_pylist():
+            means[tuple(row[c] for c in columns)] = (row["value_mean"], row["value_count"])
     parts: dict[Cell, list[Mean]] = defaultdict(list)
     for (config, subset, metric, k), of_part in means.items():
         if subset is not None:
