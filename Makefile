@@ -6,13 +6,14 @@ BIN := .venv/bin
 run: .venv/installed
 	$(BIN)/spanbench run
 
-# A worker a core; neighbours stay together, since they share what is slow to make.
+# A worker a core, and a file a worker: the tests of a file share what is slow to make. In their order,
+# so that short files come last and no worker waits long for the other.
 test: .venv/installed-dev
-	$(BIN)/pytest --numprocesses auto --dist worksteal -m 'not integration'
+	$(BIN)/pytest --numprocesses auto --dist loadfile --no-loadscope-reorder -m 'not integration'
 
 # What needs a server, a browser (the web UI's tests: chromium) or minutes.
 integration: .venv/installed-dev
-	$(BIN)/pytest --numprocesses auto --dist loadfile -m integration
+	$(BIN)/pytest --numprocesses auto --dist loadfile --no-loadscope-reorder -m integration
 
 # Formatter, linter, types, import rules.
 check: .venv/installed-dev
