@@ -231,63 +231,60 @@ def check_severities(instance: dg.DagsterInstance) -> dict[str, tuple[bool, str]
     return found
 
 
-def test_what_is_stale_or_broken_is_neither_accepted_nor_judged(small: Project):
-    run(small, "small")
-    edit(small, "small", "max_chars = 300", "max_chars = 150")
+def test_what_is_stale_or_broken_is_neither_accepted_nor_judged(ran: Project):
+    edit(ran, "small", "max_chars = 300", "max_chars = 150")
     with pytest.raises(InputError, match=r"small/chunks/clause: its code, parameters"):
-        accept.accept(small, "small")
-    assert accepted_run.read(small, "small") is None
-    edit(small, "small", "max_chars = 150", "max_chars = 300")
-    accept.accept(small, "small")
-    run(small, "small")
-    path = small.parquet / "small" / "query_metrics" / "naive_bm25.parquet"
+        accept.accept(ran, "small")
+    assert accepted_run.read(ran, "small") is None
+    edit(ran, "small", "max_chars = 150", "max_chars = 300")
+    accept.accept(ran, "small")
+    run(ran, "small")
+    path = ran.parquet / "small" / "query_metrics" / "naive_bm25.parquet"
     path.unlink()
     for refused in (accept.accept, gate.judge):
         with pytest.raises(InputError, match=r"query_metrics/naive_bm25: its file is missing"):
-            refused(small, "small")
-    run(small, "small")
-    assert judged(small, "small")[0] == 0
+            refused(ran, "small")
+    run(ran, "small")
+    assert judged(ran, "small")[0] == 0
     with pytest.raises(InputError, match="did you mean 'small'"):
-        gate.judge(small, "smal")
+        gate.judge(ran, "smal")
     # A wrong operations file: everything else runs, the comparison says what is wrong.
-    (small.home / "operations.toml").write_text("[regression]\nlevl = 1\n")
-    failures = result_of(small, "small").failures
+    (ran.home / "operations.toml").write_text("[regression]\nlevl = 1\n")
+    failures = result_of(ran, "small").failures
     assert [name(f.key) for f in failures] == ["small/regression"]
     assert "did you mean 'level'" in failures[0].message
-    code, found = judged(small, "small")
+    code, found = judged(ran, "small")
     assert (code, "did you mean 'level'" in found["message"]) == (2, True)
 
 
-def test_a_check_that_was_never_evaluated_is_made_up_for(small: Project):
+def test_a_check_that_was_never_evaluated_is_made_up_for(ran: Project):
     """A run that was killed between an asset and its checks has not passed them."""
-    run(small, "small")
-    graph = graphs.build(small)
+    graph = graphs.build(ran)
     stages = graph.of(["small"])
-    with open_instance(small) as instance:
+    with open_instance(ran) as instance:
         key = dg.AssetKey(["small", "regression"])
-        alone = [a for a in assets.definitions(stages, small) if not is_check(a)]
-        needed = assets.resources(stages, small)
+        alone = [a for a in assets.definitions(stages, ran) if not is_check(a)]
+        needed = assets.resources(stages, ran)
         dg.materialize(alone, selection=[key], instance=instance, resources=needed)
-        why = Runner(small, instance, stages).stale()["small", "regression"]
+        why = Runner(ran, instance, stages).stale()["small", "regression"]
         assert "check never evaluated: no_regression" in why
         assert not failed_errors(instance, stages)
-    assert "small/regression" in run(small, "small")
-    assert run(small, "small") == set()
+    assert "small/regression" in run(ran, "small")
+    assert run(ran, "small") == set()
 
 
 def is_check(made: dg.AssetsDefinition | dg.AssetChecksDefinition) -> bool:
     return isinstance(made, dg.AssetChecksDefinition)
 
 
-def test_history_has_a_file_for_each_run_that_made_new_metrics(small: Project):
-    run(small, "small")
-    run(small, "small")
-    edit(small, "small", "max_chars = 300", "max_chars = 25")
-    run(small, "small")
-    folder = small.home / "history" / "small"
+def test_history_has_a_file_for_each_run_that_made_new_metrics(ran: Project):
+    run(ran, "small")
+    edit(ran, "small", "max_chars = 300", "max_chars = 25")
+    run(ran, "small")
+    folder = ran.home / "history" / "small"
     first, second = sorted(folder.glob("*.parquet"))
     table = parquet.read(second, "metric_history").table
-    metrics = parquet.read(small.parquet / "small" / "config_metrics.parquet", "config_metrics")
+    metrics = parquet.read(ran.parquet / "small" / "config_metrics.parquet", "config_metrics")
     shared = tables.TABLES["config_metrics"].schema.names
     assert sorted(map(str, table.select(shared).to_pylist())) == sorted(
         map(str, metrics.table.to_pylist())
@@ -296,12 +293,12 @@ def test_history_has_a_file_for_each_run_that_made_new_metrics(small: Project):
         "SELECT config, count(DISTINCT run_at) AS runs, count(DISTINCT fingerprint) AS prints "
         "FROM metric_history GROUP BY config ORDER BY config"
     )
-    assert sql(small, query) == [("clause + bm25", 2, 2), ("naive + bm25", 2, 1)]
+    assert sql(ran, query) == [("clause + bm25", 2, 2), ("naive + bm25", 2, 1)]
     # Old history may be thrown away; the views follow.
     first.unlink()
-    assert run(small, "small") == {"warehouse"}
-    assert sql(small, query) == [("clause + bm25", 1, 1), ("naive + bm25", 1, 1)]
-    assert run(small, "small") == set()
+    assert run(ran, "small") == {"warehouse"}
+    assert sql(ran, query) == [("clause + bm25", 1, 1), ("naive + bm25", 1, 1)]
+    assert run(ran, "small") == set()
 
 
 def sql(project: Project, query: str) -> list[tuple[Any, ...]]:
