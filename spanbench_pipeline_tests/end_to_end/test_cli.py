@@ -45,11 +45,11 @@ def call(home: Path, *arguments: str) -> subprocess.CompletedProcess[str]:
 
 
 def listing(folder: Path) -> dict[str, bytes]:
-    """Every file below a folder with its content, but Dagster's state and who ran last."""
+    """Every file below a folder with its content, but Dagster's state, its index, who ran last."""
     return {
         p.relative_to(folder).as_posix(): p.read_bytes()
         for p in sorted(folder.rglob("*"))
-        if p.is_file() and not {"dagster", "locks"} & set(p.parts)
+        if p.is_file() and not {"dagster", "index", "locks"} & set(p.parts)
     }
 
 
