@@ -20,7 +20,6 @@ from spanbench_pipeline.config.experiment import (
     lever_differences,
 )
 from spanbench_pipeline.core.errors import NotMeasured
-from spanbench_pipeline.metrics import TOP
 from spanbench_pipeline.metrics.depths import require_reached
 from spanbench_pipeline.metrics.failure_labels import DEPTH_BOUND
 
@@ -31,8 +30,8 @@ CEILING_BOUND = "ceiling-bound"
 class BacklogRow:
     """A lever, the failing queries it accounts for, and the comparison that measures it.
 
-    ``delta`` is the change in complete_grounding@5 from ``from_config`` to ``to_config``; all three
-    are None where no two configurations measured the lever alone.
+    ``delta`` is the change in complete_grounding at the context from ``from_config`` to
+    ``to_config``; all three are None where no two configurations measured the lever alone.
     """
 
     lever: str
@@ -44,7 +43,7 @@ class BacklogRow:
 
 @dataclass(frozen=True)
 class Best:
-    """The configuration with the highest complete_grounding@5, against the baseline."""
+    """The configuration with the highest complete_grounding, against the baseline."""
 
     config: str
     value: float
@@ -57,7 +56,7 @@ class Best:
 @dataclass(frozen=True)
 class Backlog:
     """``rows``: most failing queries first. ``ceiling_bound``: failures that no lever answers;
-    ``depth_bound``: those whose lever lists cut at the top 5 cannot tell.
+    ``depth_bound``: those whose lever lists cut at the context cannot tell.
     """
 
     baseline: str
@@ -78,12 +77,13 @@ def backlog(
 
     ``failure_labels`` may hold other configurations' as well. Levers with equally many failing
     queries come in the order of ``LEVERS``. Raises NotMeasured where the baseline was not measured,
-    since no failing query would then read as none failing, and where lists do not reach the top 5.
+    since no failing query would then read as none failing, and where lists do not reach the
+    context.
     """
-    require_reached(TOP, experiment.depth)
+    require_reached(experiment.context, experiment.depth)
     start = experiment.configuration(baseline)
     baseline = start.name
-    grounding = _grounding(config_metrics)
+    grounding = _grounding(config_metrics, experiment.context)
     if baseline not in grounding:
         raise NotMeasured(f"the baseline {baseline!r} was not measured")
     labels = [row for row in failure_labels.to_pylist() if row["config"] == baseline]
@@ -134,12 +134,12 @@ def _comparison(
     )
 
 
-def _grounding(config_metrics: pa.Table) -> dict[str, float]:
-    """Return configuration -> complete_grounding@5 over the whole corpus."""
+def _grounding(config_metrics: pa.Table, context: int) -> dict[str, float]:
+    """Return configuration -> complete_grounding at ``context`` over the whole corpus."""
     return {
         row["config"]: row["value"]
         for row in config_metrics.to_pylist()
-        if (row["metric"], row["k"], row["subset"]) == ("complete_grounding", TOP, None)
+        if (row["metric"], row["k"], row["subset"]) == ("complete_grounding", context, None)
     }
 
 

@@ -9,7 +9,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from spanbench_pipeline.core import spans, tables
-from spanbench_pipeline.metrics import TOP
+from spanbench_pipeline.metrics import CONTEXT
 from spanbench_pipeline.metrics.relevance import Bools, Ints, Relevance, judge, require_one
 
 
@@ -22,6 +22,7 @@ def chunk_stats(
     chunker: str,
     embeddings: pa.Table | None = None,
     max_length: int | None = None,
+    context: int = CONTEXT,
 ) -> pa.Table:
     """Return the table ``chunk_stats`` of one chunker.
 
@@ -35,7 +36,7 @@ def chunk_stats(
         "spans_in_one_chunk": _share(relevance.touch_counts == 1),
         "spans_contained": spans_contained(relevance),
         "relevant_per_query": float(np.mean(relevance.relevant_counts)),
-        "precision_ceiling": precision_ceiling(relevance),
+        "precision_ceiling": precision_ceiling(relevance, context),
         "truncated_share": truncated_share(embeddings, max_length),
     }
     rows: Sequence[dict[str, object]] = [
@@ -56,12 +57,13 @@ def spans_contained(relevance: Relevance) -> float | None:
     return _share(np.bincount(inside, minlength=len(relevance.gold)) > 0)
 
 
-def precision_ceiling(relevance: Relevance) -> float:
-    """Return the mean precision@5 of a perfect ranking: mean over all queries of min(relevant, 5) /
-    5.
+def precision_ceiling(relevance: Relevance, context: int = CONTEXT) -> float:
+    """Return the mean precision at k = ``context`` of a perfect ranking.
+
+    That is the mean over all queries of min(relevant, k) / k.
     """
-    best = np.minimum(relevance.relevant_counts, TOP)
-    return int(best.sum()) / (TOP * len(best))
+    best = np.minimum(relevance.relevant_counts, context)
+    return int(best.sum()) / (context * len(best))
 
 
 def truncated_share(embeddings: pa.Table | None, max_length: int | None) -> float | None:

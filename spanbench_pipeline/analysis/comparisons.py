@@ -16,7 +16,7 @@ import pyarrow.compute as pc
 from spanbench_pipeline.analysis.aggregate import values_by_query
 from spanbench_pipeline.config.experiment import Configuration, lever_differences
 from spanbench_pipeline.core import spans, tables
-from spanbench_pipeline.metrics import TOP
+from spanbench_pipeline.metrics import CONTEXT
 from spanbench_pipeline.metrics.lists import deduplicate
 from spanbench_pipeline.metrics.relevance import require_one, spans_by_query
 
@@ -28,18 +28,19 @@ def config_pairs(
     gold_spans: pa.Table,
     *,
     corpus: str,
+    context: int = CONTEXT,
 ) -> pa.Table:
     """Return the table ``config_pairs``: both directions of every two that differ in one lever
     alone.
 
     ``query_metrics`` and ``rankings`` hold those of all measured configurations. ``delta`` is the
-    mean of complete_grounding@5 after the change minus before it, which over the same queries is
-    (fixed - broken) / n. ``promoted`` counts (query, chunk). Raises ValueError where two
+    mean of complete_grounding at ``context`` after the change minus before it, which over the same
+    queries is (fixed - broken) / n. ``promoted`` counts (query, chunk). Raises ValueError where two
     configurations were not measured on the same queries.
     """
     require_one(query_metrics, "corpus")
-    grounded = values_by_query(query_metrics, "complete_grounding", TOP)
-    relevant = _relevant_in_top(rankings, gold_spans)
+    grounded = values_by_query(query_metrics, "complete_grounding", context)
+    relevant = _relevant_in_top(rankings, gold_spans, context)
     rows = []
     for before, after in permutations([c for c in configurations if c.name in grounded], 2):
         levers = lever_differences(before, after)
@@ -99,10 +100,12 @@ def _change(
     }
 
 
-def _relevant_in_top(rankings: pa.Table, gold_spans: pa.Table) -> dict[str, set[tuple[str, str]]]:
-    """Return configuration -> (query, chunk) of the relevant chunks in its top 5."""
+def _relevant_in_top(
+    rankings: pa.Table, gold_spans: pa.Table, context: int
+) -> dict[str, set[tuple[str, str]]]:
+    """Return configuration -> (query, chunk) of the relevant chunks among its first ``context``."""
     ranked = deduplicate(rankings)
-    top = ranked.filter(pc.less_equal(ranked["rank"], TOP))
+    top = ranked.filter(pc.less_equal(ranked["rank"], context))
     retrieved, gold = spans_by_query(top, gold_spans)
     hits = top.take(np.unique(spans.overlapping_pairs(retrieved, gold)[0]))
     found: dict[str, set[tuple[str, str]]] = {}

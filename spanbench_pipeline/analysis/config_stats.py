@@ -11,7 +11,7 @@ import pyarrow.compute as pc
 from spanbench_pipeline.analysis.aggregate import mean, values_by_query
 from spanbench_pipeline.config.experiment import Configuration
 from spanbench_pipeline.core import tables
-from spanbench_pipeline.metrics import TOP
+from spanbench_pipeline.metrics import CONTEXT
 from spanbench_pipeline.metrics.lists import deduplicate
 from spanbench_pipeline.metrics.relevance import require_one, spans_by_query
 
@@ -24,19 +24,21 @@ def config_stats(
     gold_spans: pa.Table,
     *,
     corpus: str,
+    context: int = CONTEXT,
 ) -> pa.Table:
     """Return the table ``config_stats``; every table given holds all measured configurations.
 
-    - ``precision_attained``: mean precision@5 / the chunker's precision_ceiling. Ceiling 0: null.
-    - ``wrong_document_share``: of the chunks in all top fives, the share whose document holds no
-      gold span of the query. No chunk in any: null.
-    - ``failing_queries``: queries whose complete_grounding@5 is 0.
+    - ``precision_attained``: mean precision at ``context`` / the chunker's precision_ceiling.
+      Ceiling 0: null.
+    - ``wrong_document_share``: of the first ``context`` chunks of all lists, the share whose
+      document holds no gold span of the query. No chunk in any: null.
+    - ``failing_queries``: queries whose complete_grounding at ``context`` is 0.
     """
     require_one(query_metrics, "corpus")
     ceiling = _ceilings(chunk_stats)
-    precision = values_by_query(query_metrics, "precision", TOP)
-    grounded = values_by_query(query_metrics, "complete_grounding", TOP)
-    wrong = _wrong_document_shares(rankings, gold_spans)
+    precision = values_by_query(query_metrics, "precision", context)
+    grounded = values_by_query(query_metrics, "complete_grounding", context)
+    wrong = _wrong_document_shares(rankings, gold_spans, context)
     rows = []
     for config in (c for c in configurations if c.name in grounded):
         attained = [v for v in precision[config.name].values() if v is not None]
@@ -62,10 +64,12 @@ def _ceilings(chunk_stats: pa.Table) -> dict[str, float]:
     return {row["chunker"]: row["value"] for row in rows}
 
 
-def _wrong_document_shares(rankings: pa.Table, gold_spans: pa.Table) -> dict[str, float]:
+def _wrong_document_shares(
+    rankings: pa.Table, gold_spans: pa.Table, context: int
+) -> dict[str, float]:
     """Return configuration -> share; a configuration without any ranked chunk is not in it."""
     ranked = deduplicate(rankings)
-    top = ranked.filter(pc.less_equal(ranked["rank"], TOP))
+    top = ranked.filter(pc.less_equal(ranked["rank"], context))
     retrieved, gold = spans_by_query(top, gold_spans)
     right = np.isin(retrieved.group, gold.group)
     configs = np.array(top["config"].to_pylist(), dtype=object)

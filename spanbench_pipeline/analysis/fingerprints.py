@@ -11,6 +11,7 @@ import numpy as np
 import pyarrow as pa
 
 from spanbench_pipeline.config.experiment import (
+    CONTEXT,
     ChunkerSettings,
     Configuration,
     Encoder,
@@ -86,6 +87,7 @@ def fingerprints(
         "n_documents": documents.num_rows,
         "n_queries": queries.num_rows,
         "depth": experiment.depth,
+        **({} if experiment.context == CONTEXT else {"context": experiment.context}),
     }
     cut = {
         name: {

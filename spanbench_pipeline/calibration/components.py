@@ -15,7 +15,7 @@ import pyarrow as pa
 from spanbench_pipeline.calibration.brute_force import worlds
 from spanbench_pipeline.calibration.tally import Tallies, Tally
 from spanbench_pipeline.calibration.world import CONFIG, CORPUS, World
-from spanbench_pipeline.metrics import LABEL_KS
+from spanbench_pipeline.metrics import label_ks
 from spanbench_pipeline.metrics.character_metrics import character_metrics
 from spanbench_pipeline.metrics.forensic_labels import forensic_labels
 from spanbench_pipeline.scoring.measured import Measured, measure
@@ -62,7 +62,7 @@ def _means(where: str, world: World, measured: Measured, tallies: Tallies) -> No
 def _counts(where: str, world: World, measured: Measured, tallies: Tallies) -> None:
     tables = measured.tables
     labels = Counter(row["k"] for row in tables["forensic_labels"].to_pylist() if row["label"])
-    for k in [k for k in LABEL_KS if k <= world.depth]:
+    for k in [k for k in label_ks() if k <= world.depth]:
         tallies.add("forensic labels sum to the queries", where, labels[k], len(world.gold))
     crossed = sum(tables["label_cross"]["n_queries"].to_pylist())
     tallies.add("crossed labels sum to the queries", where, crossed, len(world.gold))
@@ -108,8 +108,9 @@ def _renamed(where: str, world: World, tallies: Tallies) -> None:
     ranked = {q: [(f"not {d}", s, e) for d, s, e in places] for q, places in world.ranked.items()}
     renamed, evalset = dataclasses.replace(world, ranked=ranked).rankings(), world.evalset()
     gold, queries = evalset.gold_spans, evalset.queries
-    named = {"corpus": CORPUS, "config": CONFIG}
-    scored = character_metrics(renamed, gold, queries, depth=16, foreign=True, **named)
+    scored = character_metrics(
+        renamed, gold, queries, depth=16, foreign=True, corpus=CORPUS, config=CONFIG
+    )
     for row in scored.to_pylist():
         if row["metric"] != "chars_retrieved":
             at = f"{where}, {row['query_id']}, {row['metric']}, k {row['k']}"

@@ -18,7 +18,7 @@ from spanbench_pipeline.checks.invariants import TOLERANCE, Rows, list_name
 from spanbench_pipeline.checks.row_keys import in_groups, key_codes, n_codes, values_before
 from spanbench_pipeline.checks.scope import admitted
 from spanbench_pipeline.config.experiment import LEVERS
-from spanbench_pipeline.metrics import TOP
+from spanbench_pipeline.metrics import CONTEXT
 
 
 def unordered_scores(rankings: pa.Table) -> Rows:
@@ -126,8 +126,13 @@ def wrong_outcomes(span_outcomes: pa.Table, gold_spans: pa.Table) -> Rows:
 
 
 def metrics_unlike_outcomes(query_metrics: pa.Table, span_outcomes: pa.Table) -> Rows:
-    """Span metrics that do not follow from the characters covered of each gold span."""
+    """Span metrics that do not follow from the characters covered of each gold span.
+
+    Those at a k that no outcome has are left alone.
+    """
     metrics = query_metrics.filter(pc.is_in(query_metrics["metric"], pa.array(_SPAN_METRICS)))
+    if span_outcomes.num_rows:
+        metrics = metrics.filter(pc.is_in(metrics["k"], pc.unique(span_outcomes["k"])))
     of_metric, of_span = key_codes(["config", "query_id"], metrics, span_outcomes)
     n = n_codes(of_metric, of_span)
     covered = span_outcomes["covered_chars"].to_numpy()
@@ -156,10 +161,13 @@ _SPAN_METRICS = ["span_coverage", "span_recall", "complete_grounding"]
 
 
 def wrong_label_cross(
-    label_cross: pa.Table, failure_labels: pa.Table, forensic_labels: pa.Table
+    label_cross: pa.Table,
+    failure_labels: pa.Table,
+    forensic_labels: pa.Table,
+    context: int = CONTEXT,
 ) -> Rows:
-    """Labels of a configuration whose pairs do not sum to the queries that have them at k = 5."""
-    top = forensic_labels.filter(pc.equal(forensic_labels["k"], TOP))
+    """Labels of a configuration whose pairs do not sum to the queries with them at ``context``."""
+    top = forensic_labels.filter(pc.equal(forensic_labels["k"], context))
     at_top = top.select(["config", "label"]).to_pylist()
     asked = Counter(row["config"] for row in at_top)
     labels = failure_labels.select(["config", "label"]).to_pylist()
@@ -218,13 +226,13 @@ def wrong_chunk_stats(chunk_stats: pa.Table, chunks: pa.Table) -> Rows:
     return wrong
 
 
-def wrong_pairs(config_pairs: pa.Table, query_metrics: pa.Table) -> Rows:
+def wrong_pairs(config_pairs: pa.Table, query_metrics: pa.Table, context: int = CONTEXT) -> Rows:
     """Comparisons that do not follow from the two configurations' grounded queries."""
     grounded: dict[str, dict[str, float]] = defaultdict(dict)
     at_top = query_metrics.filter(
         pc.and_(
             pc.equal(query_metrics["metric"], "complete_grounding"),
-            pc.equal(query_metrics["k"], TOP),
+            pc.equal(query_metrics["k"], context),
         )
     )
     for row in at_top.to_pylist():

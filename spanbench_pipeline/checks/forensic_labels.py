@@ -27,7 +27,7 @@ from spanbench_pipeline.checks.row_keys import (
     span_lengths,
     values_before,
 )
-from spanbench_pipeline.metrics import TOP
+from spanbench_pipeline.metrics import CONTEXT
 
 SETTINGS: dict[str, tuple[str, int]] = {
     "": ("0.5", 3),
@@ -75,9 +75,11 @@ _NONE = -9
 """Stands before the first of a span's values, and is none of them."""
 
 
-def states_unlike_outcomes(span_states: pa.Table, span_outcomes: pa.Table) -> Rows:
-    """Gold spans of which the top 5 hold more or fewer characters here than in span_outcomes."""
-    top = span_states.filter(pc.equal(span_states["k"], TOP))
+def states_unlike_outcomes(
+    span_states: pa.Table, span_outcomes: pa.Table, context: int = CONTEXT
+) -> Rows:
+    """Gold spans that have more or fewer characters covered here than in span_outcomes."""
+    top = span_states.filter(pc.equal(span_states["k"], context))
     of_state, of_outcome = key_codes(["config", "query_id", "span_no", "k"], top, span_outcomes)
     stated = np.full(n_codes(of_state, of_outcome), -1)
     stated[of_outcome] = span_outcomes["covered_chars"].to_numpy()
@@ -89,12 +91,14 @@ def states_unlike_outcomes(span_states: pa.Table, span_outcomes: pa.Table) -> Ro
     ]
 
 
-def labels_unlike_grounding(forensic_labels: pa.Table, query_metrics: pa.Table) -> Rows:
-    """Queries that are OK or OVR at k = 5 and not completely grounded, or the other way round."""
+def labels_unlike_grounding(
+    forensic_labels: pa.Table, query_metrics: pa.Table, context: int = CONTEXT
+) -> Rows:
+    """Queries OK or OVR at ``context`` and not completely grounded, or the other way round."""
     grounded = {at(r): r["value"] == 1 for r in rows_of(query_metrics, "complete_grounding")}
     return [
         row | {"complete_grounding": grounded.get(at(row))}
-        for row in forensic_labels.filter(pc.equal(forensic_labels["k"], TOP)).to_pylist()
+        for row in forensic_labels.filter(pc.equal(forensic_labels["k"], context)).to_pylist()
         if (row["label"] in ("OK", "OVR")) != grounded.get(at(row))
     ]
 

@@ -9,6 +9,7 @@ from __future__ import annotations
 import itertools
 import math
 from collections import defaultdict
+from collections.abc import Sequence
 from statistics import fmean
 from typing import Any
 
@@ -18,7 +19,15 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from spanbench_pipeline.core import spans
-from spanbench_pipeline.metrics import CHAR_METRICS, KS, MAY_BE_UNDEFINED, METRICS, OF_DOCUMENTS
+from spanbench_pipeline.metrics import (
+    CHAR_METRICS,
+    CONTEXT,
+    MAY_BE_UNDEFINED,
+    OF_DOCUMENTS,
+    Metric,
+    character_ks,
+    chunk_metrics_at,
+)
 
 Rows = list[dict[str, Any]]
 Cell = tuple[Any, ...]
@@ -138,19 +147,22 @@ def missing_metrics(
     query_metrics: pa.Table,
     queries: pa.Table,
     depth: int | None = None,
-    also: tuple[tuple[str, int | None], ...] = (),
+    also: Sequence[Metric] = (),
+    context: int = CONTEXT,
+    further: Sequence[Metric] = (),
 ) -> Rows:
     """Queries without a metric, metrics of no query, and nulls, but for ``MAY_BE_UNDEFINED``.
 
     With the ``depth`` of the lists, the metrics that count characters must be there too, at every k
     of ``KS``, but nothing at a k past the depth, and no other metric. ``also`` are metrics, with
-    their k, that this configuration has beside them, whatever the depth.
+    their k, that this configuration has beside them, whatever the depth; ``further`` are those
+    that the experiment asks for.
     """
     asked = set(queries["query_id"].to_pylist())
-    wanted_metrics: list[tuple[str, int | None]] = list(METRICS)
+    wanted_metrics = list(chunk_metrics_at(context, further))
     if depth is not None:
-        counted = [(metric, k) for metric in CHAR_METRICS for k in KS]
-        wanted_metrics = [(m, k) for m, k in (*METRICS, *counted) if k is None or k <= depth]
+        wanted_metrics += [(m, k) for m in CHAR_METRICS for k in character_ks(further)]
+        wanted_metrics = [(m, k) for m, k in wanted_metrics if k is None or k <= depth]
     has: dict[tuple[Any, ...], set[str]] = {metric: set() for metric in (*wanted_metrics, *also)}
     expected = set(has)
     named = query_metrics.select(["metric", "k", "query_id", "value"])

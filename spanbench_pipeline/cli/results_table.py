@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from spanbench_pipeline.analysis.aggregate import MACRO
@@ -10,7 +10,7 @@ from spanbench_pipeline.analysis.regression import CHUNK_COUNTING
 from spanbench_pipeline.cli import terminal
 from spanbench_pipeline.config.experiment import Experiment
 from spanbench_pipeline.config.project import Project
-from spanbench_pipeline.metrics import PRINTED
+from spanbench_pipeline.metrics import CHAR_METRICS, CONTEXT, Metric, printed
 from spanbench_pipeline.metrics.depths import absent, reached
 from spanbench_pipeline.storage import parquet
 from spanbench_pipeline.storage.results import ResultsStore
@@ -32,7 +32,7 @@ Mean = tuple[Any, ...]
 
 
 def show(project: Project, experiment: Experiment) -> str:
-    """Every configuration with the metrics of ``PRINTED``, in the experiment's order.
+    """Every configuration with the metrics of ``printed``, in the experiment's order.
 
     A metric that the experiment's depth does not reach has no column; below the table it is named.
     A corpus of several parts has a further table: what the paper scores, part by part.
@@ -49,25 +49,35 @@ def show(project: Project, experiment: Experiment) -> str:
         for row in store.table("chunk_stats").to_pylist()
         if row["stat"] == "n_chunks"
     }
-    printed = reached(experiment.depth, PRINTED)
+    shown = _columns(experiment)
     rows = []
     for config in experiment.configurations:
         if states[config.name] != parquet.MEASURED:
             rows.append([config.name, counts[config.chunker], states[config.name]])
             continue
-        found = [means[(config.name, None, metric, k)] for metric, k in printed]
+        found = [means[(config.name, None, metric, k)] for metric, k in shown]
         rows.append([config.name, counts[config.chunker], *(_figure(v) for v in found)])
-    head = ["configuration", "chunks", *(m if k is None else f"{m}@{k}" for m, k in printed)]
+    head = ["configuration", "chunks", *(m if k is None else f"{m}@{k}" for m, k in shown)]
     title = f"corpus {experiment.corpus}: {experiment.description}"
-    shown = f"{title}\n{terminal.table(head, rows, right=range(1, len(head)))}"
-    below = [*past_depth(experiment.depth), *_not_compared(experiment)]
-    return "\n\n".join(["\n".join([shown, *below]), *_by_part(experiment, means)])
+    table = f"{title}\n{terminal.table(head, rows, right=range(1, len(head)))}"
+    below = [
+        *past_depth(experiment.depth, experiment.context, experiment.further),
+        *_not_compared(experiment),
+    ]
+    return "\n\n".join(["\n".join([table, *below]), *_by_part(experiment, means)])
 
 
-def past_depth(depth: int) -> list[str]:
-    """A line for each reason why metrics of ``PRINTED`` are absent, with their names."""
+def _columns(experiment: Experiment) -> tuple[Metric, ...]:
+    """The metrics of the table: the printed ones, and those that the experiment asks for."""
+    named = [m for m in experiment.further if m[0] not in CHAR_METRICS]
+    wanted = tuple(dict.fromkeys((*printed(experiment.context), *named)))
+    return reached(experiment.depth, wanted)
+
+
+def past_depth(depth: int, context: int = CONTEXT, further: Sequence[Metric] = ()) -> list[str]:
+    """A line for each reason why metrics of the table are absent, with their names."""
     named: dict[str, list[str]] = {}
-    for name, why in absent(depth, PRINTED).items():
+    for name, why in absent(depth, (*printed(context), *further)).items():
         named.setdefault(why, []).append(name)
     said = [f"{', '.join(names)}: {why}" for why, names in named.items()]
     return [*said, *([f"mrr: within the depth, {depth}"] if said else [])]
@@ -78,8 +88,8 @@ def _not_compared(experiment: Experiment) -> list[str]:
     used = dict.fromkeys(config.chunker for config in experiment.configurations)
     if len(used) < 2:
         return []
-    shown = reached(experiment.depth, PRINTED)
-    counting = ", ".join(name for name, _ in shown if name in CHUNK_COUNTING)
+    shown = dict(_columns(experiment))
+    counting = ", ".join(name for name in shown if name in CHUNK_COUNTING)
     verb = "count" if "," in counting else "counts"
     return [
         f"{counting} {verb} chunks: not compared from one chunker to another ({', '.join(used)})"

@@ -21,7 +21,7 @@ from spanbench_pipeline.cli import terminal
 from spanbench_pipeline.cli.commands import path_argument
 from spanbench_pipeline.cli.places import near
 from spanbench_pipeline.cli.stored import open_results
-from spanbench_pipeline.config.experiment import Experiment
+from spanbench_pipeline.config.experiment import MAX_DEPTH, Experiment
 from spanbench_pipeline.config.project import Project
 from spanbench_pipeline.core import keys as names
 from spanbench_pipeline.core.codepoints import without_halves
@@ -62,6 +62,7 @@ class Asked:
     order: str | None = None
     kind: str | None = None
     depth: int | None = None
+    context: int | None = None
 
 
 def score(project: Project, asked: Asked, shape: str) -> tuple[str, int]:
@@ -125,6 +126,9 @@ def _score(project: Project, asked: Asked) -> Scored:
     ranked_lists.require_chunks(found.stamp, chunks, where=file.where, cut=cut.get(CUT, ""))
     all_lists = found.lists(whole, chunks)
     lists = of_part(all_lists, whole, evalset)
+    context = experiment.context if asked.context is None else asked.context
+    if not 1 <= context <= MAX_DEPTH:
+        raise InputError(f"score: --context {context} is not within 1 and {MAX_DEPTH}")
     named = {"corpus": asked.corpus, "config": name}
     taken = take(lists, evalset, chunks, where=file.where, order=asked.order, **named)
     depth = depth_of(
@@ -143,6 +147,8 @@ def _score(project: Project, asked: Asked) -> Scored:
         config=name,
         depth=depth.value,
         label_depth=depth.labels,
+        context=context,
+        further=experiment.further,
     )
     provenance = {
         "file": without_halves(asked.rankings.name),
@@ -169,6 +175,7 @@ def _score(project: Project, asked: Asked) -> Scored:
         tuple(ranked_lists.notes(found.stamp, whole, found.kind, asked.chunker)),
         depth.said_by,
         depth.note,
+        context,
     )
 
 
@@ -250,7 +257,7 @@ def _text(scored: Scored, folder: Path) -> str:
 
 def _table(scored: Scored) -> str:
     """The results table that ``run`` prints, with a row a part where the corpus has parts."""
-    names = text.printed()
+    names = text.printed(scored.context)
     chunks = "" if scored.n_chunks is None else f"{scored.n_chunks:,}"
     rows = []
     for part, values in text.means(scored.measured).items():
@@ -359,6 +366,12 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "by itself (default: the corpus's depth, or where the file's lists end alike before it)",
     )
     parser.add_argument(
+        "--context",
+        type=int,
+        metavar="N",
+        help="how many chunks a reader is given (default: the corpus's)",
+    )
+    parser.add_argument(
         "--order",
         choices=("given", "score"),
         help="how to resolve a list whose scores increase down the list (default: reject it)",
@@ -383,6 +396,7 @@ def execute(project: Project, parsed: argparse.Namespace) -> int:
         order=parsed.order,
         kind=parsed.rankings_format,
         depth=parsed.depth,
+        context=parsed.context,
     )
     shown, code = score(project, asked, parsed.format)
     terminal.say(shown)

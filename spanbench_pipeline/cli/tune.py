@@ -26,15 +26,15 @@ from spanbench_pipeline.tuning import objective, routing_sweep, splits
 from spanbench_pipeline.tuning.lists import Corpus, needed
 from spanbench_pipeline.tuning.search import Search, depths_of, router, search
 
-METRIC = "complete_grounding@5"
-"""What is tuned for where nothing else is said."""
+METRIC = "complete_grounding"
+"""What is tuned for where nothing else is said, at the experiment's context."""
 
 
 def tune(
     project: Project,
     corpus: str,
     names: Sequence[str] = (),
-    metric: str = METRIC,
+    metric: str | None = None,
     share: float = 0.5,
     seed: int = 42,
     shape: str = "table",
@@ -47,9 +47,11 @@ def tune(
     home = HomeState(project)
     experiment = home.experiment(corpus)
     home.experiments.warn_of_broken()
-    known = objective.metrics(experiment.depth)
+    metric = metric or f"{METRIC}@{experiment.context}"
+    asked_for = experiment.context, experiment.further
+    known = objective.metrics(experiment.depth, *asked_for)
     if metric not in known:
-        _, k = objective.metrics(MAX_DEPTH).get(metric, (metric, None))
+        _, k = objective.metrics(MAX_DEPTH, *asked_for).get(metric, (metric, None))
         why = unreached(k, experiment.depth)
         raise InputError(
             f"tune: no metric {metric!r}{f': {why}' if why else nearest(metric, known)}"
@@ -194,7 +196,9 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         help="configuration to tune (default: each that can be tuned)",
     )
     parser.add_argument(
-        "--metric", metavar="NAME@K", help="metric to maximise (default: complete_grounding@5)"
+        "--metric",
+        metavar="NAME@K",
+        help="metric to maximise (default: complete_grounding at the experiment's context)",
     )
     parser.add_argument(
         "--share",
@@ -209,9 +213,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def execute(project: Project, parsed: argparse.Namespace) -> int:
     """Run ``spanbench tune``; return the exit code."""
-    metric = parsed.metric or METRIC
     names = parsed.config or ()
     terminal.say(
-        tune(project, parsed.corpus, names, metric, parsed.share, parsed.seed, parsed.format)
+        tune(project, parsed.corpus, names, parsed.metric, parsed.share, parsed.seed, parsed.format)
     )
     return DONE

@@ -26,6 +26,8 @@ from spanbench_pipeline.core.suggestions import nearest
 M = TypeVar("M", "Encoder", "Reranker")
 MAX_DEPTH = 10_000
 MAX_RRF_K = 1_000_000
+CONTEXT = 5
+"""How many chunks a reader is given where an experiment does not say."""
 DENSE_ENGINES = ("exact", "qdrant")
 _Share = Annotated[float, Interval(ge=0, le=1)]
 _Positive = Annotated[int, Interval(ge=1)]
@@ -38,6 +40,9 @@ _Owner = Annotated[
 ]
 _Stemming = Annotated[str, Rule(lambda name: one_of(words.languages()).problem(name))]
 _Slug = Annotated[str, matching(SLUG.pattern, f"must match {SLUG.pattern}")]
+_Metric = Annotated[
+    str, matching(r"[a-z_]+@[1-9][0-9]{0,4}", "must be a metric and a depth, as in precision@10")
+]
 OWNERS = ("team:retrieval",)
 """Who answers for a corpus's assets where its experiment does not say."""
 DENSE = "dense"
@@ -252,9 +257,28 @@ class Experiment:
     rerankers: Mapping[str, Reranker] = field(default_factory=dict)
     baseline: str = ""
     depth: Annotated[int, Interval(ge=1, le=MAX_DEPTH)] = 30
+    context: Annotated[int, Interval(ge=1, le=MAX_DEPTH)] = CONTEXT
+    """How many chunks a reader is given: the depth of outcomes, labels and what rests on them."""
+    metrics: tuple[_Metric, ...] = ()
+    """Metrics that are measured beside the standard ones: ``precision@10``."""
     dense_engine: Annotated[str, one_of(DENSE_ENGINES)] = "exact"
     owners: tuple[_Owner, ...] = OWNERS
     """Teams (``team:name``) or e-mail addresses that the web UI shows."""
+
+    @property
+    def measured_at(self) -> dict[str, Any]:
+        """``context`` and ``metrics`` by key, each where it is not at its default.
+
+        What was measured before there were such keys stays measured with the same parameters.
+        """
+        found: dict[str, Any] = {} if self.context == CONTEXT else {"context": self.context}
+        return found | ({"metrics": list(self.metrics)} if self.metrics else {})
+
+    @property
+    def further(self) -> tuple[tuple[str, int], ...]:
+        """``metrics`` as (name, k), each once."""
+        named = (name.partition("@") for name in dict.fromkeys(self.metrics))
+        return tuple((name, int(k)) for name, _, k in named)
 
     def configuration(self, name: str) -> Configuration:
         """The configuration of that name, however its letters are composed.
@@ -336,6 +360,9 @@ class _Reader(toml.TableReader):
         """Check what concerns the whole file; the first configuration is the default baseline."""
         corpus, stem = found.corpus, self.path.stem
         self.require("corpus", corpus == stem, f"{corpus!r} must be the file's name, {stem!r}")
+        deep = "context" not in given or found.context <= found.depth
+        problem = f"{found.context} is more than depth = {found.depth}: lower it or raise depth"
+        self.require("context", deep, problem)
         names = [c.name for c in found.configurations]
         if "baseline" not in given and names:
             return replace(found, baseline=names[0])

@@ -9,6 +9,8 @@ Characters of a wrong document count in the denominator of both precisions.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
@@ -30,8 +32,9 @@ def character_metrics(
     config: str,
     depth: int,
     foreign: bool = False,
+    ks: Sequence[int] = KS,
 ) -> pa.Table:
-    """Rows of ``query_metrics`` of one configuration: ``CHAR_METRICS`` at every k of ``KS``.
+    """Return rows of ``query_metrics`` of one configuration: ``CHAR_METRICS`` at each of ``ks``.
 
     A k past ``depth`` is left out; a list shorter than k is used whole. A place that a list holds
     twice counts at its first rank and the rest close up; with ``foreign`` the paper scoring takes
@@ -42,7 +45,7 @@ def character_metrics(
     lists = given.without_repeats()
     summed = given if foreign else lists
     shared = gold_overlap(summed)
-    ks = [k for k in KS if k <= depth]
+    ks = [k for k in ks if k <= depth]
     values = [(*union_scores(lists, k), *paper_scores(summed, shared, k)) for k in ks]
     n = len(lists.query_ids)
     per_cell = len(ks) * len(CHAR_METRICS)

@@ -1,4 +1,4 @@
-"""The seven retrieval metrics, query by query.
+"""The metrics of chunks and gold spans, query by query.
 
 Each function gives one metric for q queries, shape (q,), NaN where it is undefined. None of them
 is comparable across chunkers but the three that count characters of gold spans: precision, recall,
@@ -7,12 +7,14 @@ mrr and ndcg count chunks, and a chunker decides how many there are.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
 from spanbench_pipeline.core import tables
-from spanbench_pipeline.metrics import NDCG_DEPTH, RECALL_DEPTH, TOP
+from spanbench_pipeline.metrics import CONTEXT, METRICS, Metric
 from spanbench_pipeline.metrics.depths import reached, require_reached
 from spanbench_pipeline.metrics.lists import Lists, covered_chars, read_lists
 from spanbench_pipeline.metrics.relevance import Bools, Ints, Relevance, judge
@@ -29,25 +31,19 @@ def query_metrics(
     corpus: str,
     config: str,
     depth: int | None = None,
+    metrics: Sequence[Metric] = METRICS,
 ) -> pa.Table:
-    """The table ``query_metrics`` of one configuration: seven rows a query, empty lists included.
+    """Return the table ``query_metrics`` of one configuration: a row a query and metric.
 
     ``depth`` is where the lists were cut (None: nowhere); a metric at a k past it has no row.
+    An empty list has its rows as well.
     ``rankings`` is one configuration's; a list that repeats a chunk keeps its first occurrence and
     closes up. Raises InputError where tables do not fit together (see relevance and rankings).
     """
     relevance = judge(queries, gold_spans, chunks)
     lists = read_lists(rankings, relevance)
-    covered = covered_chars(lists, relevance, TOP)
-    values: dict[tuple[str, int | None], Reals] = {
-        ("precision", TOP): precision(lists, relevance, TOP),
-        ("recall", RECALL_DEPTH): recall(lists, relevance, RECALL_DEPTH),
-        ("mrr", None): reciprocal_rank(lists, relevance),
-        ("span_coverage", TOP): span_coverage(covered, relevance),
-        ("span_recall", TOP): span_recall(covered, relevance),
-        ("complete_grounding", TOP): complete_grounding(covered, relevance),
-        ("ndcg", NDCG_DEPTH): ndcg(lists, relevance, NDCG_DEPTH),
-    }
+    wanted = reached(depth, metrics)
+    values = _values(lists, relevance, wanted)
     n = len(relevance.query_ids)
     parts = [
         pa.table(
@@ -60,9 +56,32 @@ def query_metrics(
                 "value": pa.array(value, mask=np.isnan(value)),
             }
         )
-        for (metric, k), value in ((m, values[m]) for m in reached(depth, values))
+        for (metric, k), value in values.items()
     ]
-    return tables.conform("query_metrics", pa.concat_tables(parts))
+    empty = tables.TABLES["query_metrics"].schema.empty_table()
+    return tables.conform("query_metrics", pa.concat_tables(parts) if parts else empty)
+
+
+def _values(lists: Lists, relevance: Relevance, metrics: Sequence[Metric]) -> dict[Metric, Reals]:
+    """Return each metric's values, shape (q,)."""
+    of_chunks = {"precision": precision, "recall": recall, "ndcg": ndcg}
+    of_spans = {
+        "span_coverage": span_coverage,
+        "span_recall": span_recall,
+        "complete_grounding": complete_grounding,
+    }
+    covered = {
+        k: covered_chars(lists, relevance, k) for name, k in metrics if name in of_spans and k
+    }
+    values: dict[Metric, Reals] = {}
+    for name, k in metrics:
+        if k is None:
+            values[name, k] = reciprocal_rank(lists, relevance)
+        elif name in of_spans:
+            values[name, k] = of_spans[name](covered[k], relevance)
+        else:
+            values[name, k] = of_chunks[name](lists, relevance, k)
+    return values
 
 
 def span_outcomes(
@@ -74,20 +93,22 @@ def span_outcomes(
     corpus: str,
     config: str,
     depth: int | None = None,
+    context: int = CONTEXT,
 ) -> pa.Table:
-    """The table ``span_outcomes`` of one configuration: a row a gold span, in its query's top 5.
+    """Return the table ``span_outcomes`` of one configuration: a row a gold span, at ``context``.
 
-    Takes and refuses what :func:`query_metrics` does; NotMeasured where ``depth`` is below 5.
+    Takes and refuses what :func:`query_metrics` does; NotMeasured where ``depth`` is below
+    ``context``.
     """
-    require_reached(TOP, depth)
+    require_reached(context, depth)
     relevance = judge(queries, gold_spans, chunks)
-    covered = covered_chars(read_lists(rankings, relevance), relevance, TOP)
+    covered = covered_chars(read_lists(rankings, relevance), relevance, context)
     n = gold_spans.num_rows
     outcomes = (
         gold_spans.select(["query_id", "span_no", "doc_id", "start_char", "end_char"])
         .append_column("corpus", pa.repeat(corpus, n))
         .append_column("config", pa.repeat(config, n))
-        .append_column("k", pa.array([TOP] * n, pa.int64()))
+        .append_column("k", pa.array([context] * n, pa.int64()))
         .append_column("covered_chars", pa.array(covered))
     )
     return tables.conform("span_outcomes", outcomes)

@@ -8,11 +8,10 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from spanbench_pipeline.core.errors import NotMeasured
-from spanbench_pipeline.metrics import METRICS
-
-Metric = tuple[str, int | None]
-"""(name, k); k is None where the metric looks as deep as the list goes"""
+from spanbench_pipeline.config.experiment import Experiment
+from spanbench_pipeline.core.errors import InputError, NotMeasured
+from spanbench_pipeline.core.suggestions import nearest
+from spanbench_pipeline.metrics import CHAR_METRICS, METRICS, Metric
 
 
 def unreached(k: int | None, depth: int | None) -> str:
@@ -40,3 +39,13 @@ def absent(depth: int | None, metrics: Iterable[Metric] = METRICS) -> dict[str, 
         for metric, k in metrics
         if (why := unreached(k, depth))
     }
+
+
+def require_known(experiment: Experiment) -> None:
+    """Raise InputError where the experiment asks for a metric that there is not, or takes no k."""
+    known = [name for name, k in METRICS if k is not None] + list(CHAR_METRICS)
+    for name, k in experiment.further:
+        if name not in known:
+            asked = f"{name}@{k}"
+            hint = nearest(name, known)
+            raise InputError(f"{experiment.path}: metrics: no metric {asked!r} at a k{hint}")

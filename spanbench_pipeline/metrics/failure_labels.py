@@ -1,9 +1,10 @@
 """Why a query failed: one label each, the first that holds, with evidence.
 
-A query fails when complete_grounding@5 is 0. A label attributes a failure to the lever that most
-plainly would have helped; it does not prove that it would.
+A query fails when complete_grounding is 0 at the context, the number of chunks that a reader is
+given. A label attributes a failure to the lever that most plainly would have helped; it does not
+prove that it would.
 
-Two of the labels ask what stands below the top 5. Lists that were cut at 5 do not say: there a
+Two of the labels ask what stands below the context. Lists that were cut there do not say: a
 chunk that is not listed is below the cut or nowhere, and the label says just that.
 """
 
@@ -17,7 +18,7 @@ import numpy as np
 import pyarrow as pa
 
 from spanbench_pipeline.core import tables
-from spanbench_pipeline.metrics import TOP
+from spanbench_pipeline.metrics import CONTEXT
 from spanbench_pipeline.metrics.chunk_metrics import is_reached
 from spanbench_pipeline.metrics.depths import require_reached
 from spanbench_pipeline.metrics.lists import Lists, covered_chars, read_lists
@@ -33,7 +34,7 @@ LABELS: dict[str, str | None] = {
 """Each label, in the order in which they are tried, and the lever it points at (None: nothing)."""
 
 DEPTH_BOUND = "depth-bound"
-"""Stands for retrieval-miss or rank-miss where a list was cut at 5 and cannot tell which."""
+"""Stands for retrieval-miss or rank-miss where a list cut at the context cannot tell which."""
 
 _TOLD = list(LABELS).index("retrieval-miss")
 EVERY_LABEL = dict(
@@ -54,31 +55,32 @@ def failure_labels(
     corpus: str,
     config: str,
     depth: int | None = None,
+    context: int = CONTEXT,
 ) -> pa.Table:
-    """The table ``failure_labels`` of one configuration: a row a failing query.
+    """Return the table ``failure_labels`` of one configuration: a row a failing query.
 
     "In the ranking" means in the list as it is; ``depth`` is where lists were cut (None: nowhere).
-    Where that is 5, a list of 5 or more entries does not say what stands below, unless it goes on
-    with other places there: a chunk that is not in it then gives ``DEPTH_BOUND``. A shorter one
-    ended by itself. Each list is judged for itself. Takes and refuses what
-    ``retrieval.query_metrics`` does; NotMeasured where ``depth`` is below 5. ``evidence`` is a JSON
-    object:
+    Where that is ``context``, a list of as many entries or more does not say what stands below,
+    unless it goes on with other places there: a chunk that is not in it then gives ``DEPTH_BOUND``.
+    A shorter one ended by itself. Each list is judged for itself. Takes and refuses what
+    ``chunk_metrics.query_metrics`` does; NotMeasured where ``depth`` is below ``context``.
+    ``evidence`` is a JSON object:
 
     - ``failed_spans``: spans under half, with offsets, characters covered and opening characters;
     - ``severed_spans``: those in more than one chunk, with the pieces' ids, offsets and ranks;
     - ``missing_chunks``: ids of chunks that touch a failed span and are not in the ranking;
-    - ``ranks_below_5``: chunks that touch a failed span and are in the ranking below the top 5;
+    - ``ranks_below_<context>``: chunks that touch a failed span and are ranked below the context;
     - ``relevant_chunks``: all relevant chunks of the query, with ranks;
     - ``cut_at``, of ``DEPTH_BOUND`` alone: where the list was cut.
 
     A rank is null where the chunk is not in the ranking.
     """
-    require_reached(TOP, depth)
+    require_reached(context, depth)
     # Evidence lists spans and pieces in stored order, whatever order came in.
     gold_spans = gold_spans.sort_by([("query_id", "ascending"), ("span_no", "ascending")])
     chunks = chunks.sort_by([("doc_id", "ascending"), ("chunk_no", "ascending")])
     relevance = judge(queries, gold_spans, chunks)
-    case = _case(rankings, relevance, depth)
+    case = _case(rankings, relevance, depth, context)
     label_of = _labels(case)
     rows = [
         {
@@ -103,9 +105,11 @@ def failure_labels(
 class _Case:
     """What labels are derived from; rank 0 stands for "not in the ranking"."""
 
+    context: int
+    """How many chunks a reader is given."""
     relevance: Relevance
     covered: Ints
-    """Characters of each gold span in the top 5, shape (m,)."""
+    """Characters of each gold span in the context, shape (m,)."""
     failed: Bools
     """Whether that is under half of it, shape (m,)."""
     touch_rank: Ints
@@ -113,20 +117,21 @@ class _Case:
     pair_rank: Ints
     """The rank of each relevant chunk, shape (p,)."""
     ends_at_top: Bools
-    """Whether each query's list was cut at the top 5, so that nothing below is known: (q,)."""
+    """Whether each query's list was cut at the context, so that nothing below is known: (q,)."""
 
 
-def _case(rankings: pa.Table, relevance: Relevance, depth: int | None) -> _Case:
+def _case(rankings: pa.Table, relevance: Relevance, depth: int | None, context: int) -> _Case:
     lists: Lists = read_lists(rankings, relevance)
-    covered = covered_chars(lists, relevance, TOP)
+    covered = covered_chars(lists, relevance, context)
     touch_query = relevance.gold_query[relevance.touch_gold]
     return _Case(
+        context=context,
         relevance=relevance,
         covered=covered,
         failed=~is_reached(covered, relevance),
         touch_rank=lists.rank_of(touch_query, relevance.touch_chunk, relevance),
         pair_rank=lists.rank_of(relevance.pair_query, relevance.pair_chunk, relevance),
-        ends_at_top=_ends_at(TOP, rankings, lists, relevance) & (depth == TOP),
+        ends_at_top=_ends_at(context, rankings, lists, relevance) & (depth == context),
     )
 
 
@@ -145,14 +150,14 @@ def _labels(case: _Case) -> list[str]:
     of_failed = case.failed[relevance.touch_gold]
     severed = case.failed & (relevance.touch_counts > 1)
     relevant = relevance.relevant_counts
-    in_top = relevance.pair_query[(case.pair_rank > 0) & (case.pair_rank <= TOP)]
+    in_top = relevance.pair_query[(case.pair_rank > 0) & (case.pair_rank <= case.context)]
     unlisted = relevance.per_query(touch_query[of_failed & (rank == 0)]) > 0
     holds = [
-        (relevant > 0) & (relevant < TOP) & (relevance.per_query(in_top) == relevant),
+        (relevant > 0) & (relevant < case.context) & (relevance.per_query(in_top) == relevant),
         relevance.per_query(relevance.gold_query[severed]) > 0,
         unlisted & case.ends_at_top,
         unlisted,
-        relevance.per_query(touch_query[of_failed & (rank > TOP)]) > 0,
+        relevance.per_query(touch_query[of_failed & (rank > case.context)]) > 0,
     ]
     names = list(EVERY_LABEL)
     return [names[i] for i in np.select(holds, range(len(holds)), len(holds)).tolist()]
@@ -173,7 +178,7 @@ def _evidence(query: int, failed: list[int], case: _Case, gold_spans: pa.Table) 
     touches = {gold: _pieces_of(gold, case) for gold in failed}
     touching = {piece["chunk_id"]: piece for pieces in touches.values() for piece in pieces}
     missing = [piece for piece in touching.values() if piece["rank"] is None]
-    below = [piece for piece in touching.values() if (piece["rank"] or 0) > TOP]
+    below = [piece for piece in touching.values() if (piece["rank"] or 0) > case.context]
     relevant = slice(*np.searchsorted(relevance.pair_query, [query, query + 1]).tolist())
     return {
         "failed_spans": [_span(gold, case, gold_spans) for gold in failed],
@@ -183,7 +188,7 @@ def _evidence(query: int, failed: list[int], case: _Case, gold_spans: pa.Table) 
             if len(pieces) > 1
         ],
         "missing_chunks": missing,
-        "ranks_below_5": sorted(below, key=lambda piece: piece["rank"]),
+        f"ranks_below_{case.context}": sorted(below, key=lambda piece: piece["rank"]),
         "relevant_chunks": _pieces(
             relevance.pair_chunk[relevant], case.pair_rank[relevant], relevance
         ),

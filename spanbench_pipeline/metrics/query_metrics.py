@@ -2,10 +2,19 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 import pyarrow as pa
 
 from spanbench_pipeline.core import tables
-from spanbench_pipeline.metrics import character_metrics, chunk_metrics
+from spanbench_pipeline.metrics import (
+    CONTEXT,
+    Metric,
+    character_ks,
+    character_metrics,
+    chunk_metrics,
+    chunk_metrics_at,
+)
 
 
 def query_metrics(
@@ -17,18 +26,34 @@ def query_metrics(
     corpus: str,
     config: str,
     depth: int,
+    context: int = CONTEXT,
+    further: Sequence[Metric] = (),
 ) -> pa.Table:
-    """The table ``query_metrics``: what :mod:`retrieval` and :mod:`characters` measure.
+    """Return the table ``query_metrics``: what ``chunk_metrics`` and ``character_metrics`` measure.
 
-    ``depth`` is the experiment's: how deep the lists go. No row has a k past it. Refuses what the
-    two refuse.
+    ``depth`` is the experiment's: how deep the lists go. No row has a k past it. ``context`` is how
+    many chunks a reader is given, ``further`` are metrics beside the standard ones. Refuses what
+    the two refuse.
     """
     parts = [
         chunk_metrics.query_metrics(
-            rankings, gold_spans, chunks, queries, corpus=corpus, config=config, depth=depth
+            rankings,
+            gold_spans,
+            chunks,
+            queries,
+            corpus=corpus,
+            config=config,
+            depth=depth,
+            metrics=chunk_metrics_at(context, further),
         ),
         character_metrics.character_metrics(
-            rankings, gold_spans, queries, corpus=corpus, config=config, depth=depth
+            rankings,
+            gold_spans,
+            queries,
+            corpus=corpus,
+            config=config,
+            depth=depth,
+            ks=character_ks(further),
         ),
     ]
     return tables.conform("query_metrics", pa.concat_tables(parts))

@@ -12,6 +12,7 @@ from spanbench_pipeline.config import experiment as experiments
 from spanbench_pipeline.config.experiment import Experiment
 from spanbench_pipeline.config.project import Project
 from spanbench_pipeline.core.errors import InputError
+from spanbench_pipeline.metrics.depths import require_known
 from spanbench_pipeline.pipeline.stage import Stage
 from spanbench_pipeline.pipeline.stages import (
     candidates,
@@ -110,6 +111,7 @@ def experiment_stages(experiment: Experiment, project: Project) -> list[Stage]:
             stage,
             owners=experiment.owners,
             baseline=experiment.baseline,
+            context=experiment.context,
             tags={"corpus": experiment.corpus, **stage.tags},
         )
         for stage in stages
@@ -125,6 +127,7 @@ def _require_distinct(experiment: Experiment, stages: Iterable[Stage]) -> None:
 
 def _load(path: Path, dense_engine: str | None, found: dict[str, Experiment]) -> Experiment:
     loaded = experiments.load(path)
+    require_known(loaded)
     if loaded.corpus in found:
         raise InputError(f"{path}: corpus {loaded.corpus!r} is also {found[loaded.corpus].path}")
     return replace(loaded, dense_engine=dense_engine) if dense_engine else loaded

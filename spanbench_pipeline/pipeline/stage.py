@@ -70,8 +70,8 @@ class Stage:
 
     ``modules`` are the roots of the code that decides the output, beside ``compute`` itself;
     ``params`` is everything else that does. ``partial`` stages take inputs that are not measured;
-    all others take over their state. ``options`` are run-time choices by name. ``owners`` and
-    ``baseline`` are the corpus's: the web UI shows them.
+    all others take over their state. ``options`` are run-time choices by name. ``owners``,
+    ``baseline`` and ``context`` are the corpus's: the web UI shows them.
     """
 
     key: Key
@@ -89,6 +89,7 @@ class Stage:
     options: Mapping[str, Option] = field(default_factory=dict)
     owners: tuple[str, ...] = experiments.OWNERS
     baseline: str = ""
+    context: int = experiments.CONTEXT
     part: str = "summary"
     """The group within the corpus of a stage whose key does not name one."""
     owns: Mapping[str, str] = field(default_factory=dict)

@@ -74,7 +74,12 @@ class Experiments:
         from spanbench_pipeline.config import experiment as experiments
 
         self.require(corpus)
-        return experiments.load(self.files[corpus])
+        found = experiments.load(self.files[corpus])
+        if found.metrics:
+            from spanbench_pipeline.metrics.depths import require_known
+
+            require_known(found)
+        return found
 
     def require(self, corpus: str) -> None:
         """Raise InputError where a corpus's experiment is broken or there is none."""

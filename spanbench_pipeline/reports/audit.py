@@ -12,7 +12,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from spanbench_pipeline.core.errors import NotMeasured
-from spanbench_pipeline.metrics import TOP
+from spanbench_pipeline.metrics import CONTEXT
 from spanbench_pipeline.metrics.relevance import judge
 from spanbench_pipeline.reports.inputs import MEASURED, ReportInputs, metric_name, rows_of
 
@@ -33,13 +33,13 @@ class Audit:
     labels: str
 
 
-def audit(inputs: ReportInputs, config: str) -> Audit:
+def audit(inputs: ReportInputs, config: str, context: int = CONTEXT) -> Audit:
     """The audit files of one configuration, in the order of the query ids.
 
     A query's line holds its text, metrics, ranked chunk ids, every relevant chunk with the ranks
     each channel gave it (null: not in the ranking, or not in that channel's list), whether or not
     it came through fusion, and the gold spans under 50 % with their text (null: lists do not reach
-    the top 5, so that nothing is measured there). A label's line holds
+    the context, so that nothing is measured there). A label's line holds
     label, lever and evidence. Raises NotMeasured for a configuration that did not run.
     """
     row = rows_of(inputs.configs, config=config)[0]
@@ -47,10 +47,10 @@ def audit(inputs: ReportInputs, config: str) -> Audit:
         raise NotMeasured(row["state"].removeprefix("not measured: "))
     metrics = _by_query(rows_of(inputs.query_metrics, config=config))
     ranked = _by_query(rows_of(inputs.rankings, config=config))
-    missed = missed_spans(inputs, config)
+    missed = missed_spans(inputs, config, context)
     relevant = _relevant_chunks(inputs, row["chunker"])
     listed = _listed(inputs.candidates[config])
-    to_top = bool(rows_of(inputs.span_outcomes, config=config, k=TOP)[:1])
+    to_top = bool(rows_of(inputs.span_outcomes, config=config, k=context)[:1])
     lines = [
         {
             "corpus": query["corpus"],
@@ -77,11 +77,11 @@ def audit(inputs: ReportInputs, config: str) -> Audit:
     return Audit(_json_lines(lines), _json_lines(labels))
 
 
-def missed_spans(inputs: ReportInputs, config: str) -> dict[str, list[Row]]:
-    """Query -> its gold spans with under half of their characters in the top 5, with their text."""
+def missed_spans(inputs: ReportInputs, config: str, context: int = CONTEXT) -> dict[str, list[Row]]:
+    """Query -> its gold spans with under half of their characters in the context, with text."""
     text_of = {(g["query_id"], g["span_no"]): g["text"] for g in inputs.gold_spans.to_pylist()}
     found: dict[str, list[Row]] = defaultdict(list)
-    for span in rows_of(inputs.span_outcomes, config=config, k=TOP):
+    for span in rows_of(inputs.span_outcomes, config=config, k=context):
         if 2 * span["covered_chars"] < span["end_char"] - span["start_char"]:
             kept = ("span_no", "doc_id", "start_char", "end_char", "covered_chars")
             text = text_of[span["query_id"], span["span_no"]]

@@ -6,7 +6,6 @@ from collections.abc import Iterable, Iterator
 
 from spanbench_pipeline.analysis.backlog import Backlog
 from spanbench_pipeline.config.experiment import Experiment
-from spanbench_pipeline.metrics import TOP
 from spanbench_pipeline.metrics.depths import unreached
 from spanbench_pipeline.reports.audit import missed_spans
 from spanbench_pipeline.reports.explanations import LABELS, limits, meaning
@@ -54,7 +53,7 @@ def client(experiment: Experiment, inputs: ReportInputs, baseline: str) -> Repor
 
     Where the baseline was not measured, the sections that would need its figures say so. Raises
     InputError where the experiment has no such configuration, and ValueError where the backlog is
-    another configuration's, or there is none for a baseline that was measured to the top 5.
+    another configuration's, or there is none for a baseline that was measured to the context.
     """
     start = experiment.configuration(baseline).name
     state = inputs.states()[start]
@@ -81,8 +80,10 @@ def _absent(baseline: str, state: str) -> list[Block]:
 
 def _standing(experiment: Experiment, inputs: ReportInputs, baseline: str) -> list[Block]:
     values = metric_values(inputs)
-    names = metric_names(values)
-    rows = tuple((name, values.get((baseline, name)), meaning(name)) for name in names)
+    names = metric_names(values, experiment.context)
+    rows = tuple(
+        (name, values.get((baseline, name)), meaning(name, experiment.context)) for name in names
+    )
     columns = (Column("metric", "code"), Column(baseline, "number"), Column("what it says"))
     return [
         _failing(experiment, inputs, baseline),
@@ -98,17 +99,19 @@ def _standing(experiment: Experiment, inputs: ReportInputs, baseline: str) -> li
 def _failing(experiment: Experiment, inputs: ReportInputs, baseline: str) -> Paragraph:
     """How many queries fail, where rankings are deep enough to tell."""
     head = ("Measured with the configuration ", Code(baseline))
-    if why := unreached(TOP, experiment.depth):
+    if why := unreached(experiment.context, experiment.depth):
         return paragraph(
-            *head, f". How many queries fail in the first 5 chunks: not measured, {why}."
+            *head,
+            f". How many queries fail in the first {experiment.context} chunks: not measured, "
+            f"{why}.",
         )
     failing = rows_of(inputs.failure_labels, config=baseline)
     return paragraph(
         *head,
         f". Of {inputs.queries.num_rows:,} queries, ",
         Strong(f"{len(failing):,} fail"),
-        ": at least one passage that answers them is not among the first 5 chunks, or less than "
-        "half of it is.",
+        ": at least one passage that answers them is not among the first "
+        f"{experiment.context} chunks, or less than half of it is.",
     )
 
 
@@ -135,7 +138,10 @@ def _patterns(experiment: Experiment, inputs: ReportInputs, baseline: str) -> It
     for label, count in counts:
         labelled = rows_of(inputs.failure_labels, config=baseline, label=label)
         yield Heading(label, 3)
-        yield paragraph(Strong(f"{count:,} of {failing:,} failing queries."), f" {LABELS[label]}")
+        yield paragraph(
+            Strong(f"{count:,} of {failing:,} failing queries."),
+            f" {LABELS[label].format(k=experiment.context)}",
+        )
         for query in sorted(row["query_id"] for row in labelled)[:EXAMPLES]:
             yield paragraph(Strong(f"Query {query}"), f": {text_of[query]}")
             for span in missed[query]:
@@ -168,7 +174,7 @@ def _backlog(experiment: Experiment, inputs: ReportInputs, backlog: Backlog) -> 
     columns = (
         Column("lever"),
         Column("failing queries", "count"),
-        Column("change in complete_grounding@5"),
+        Column(f"change in complete_grounding@{experiment.context}"),
         Column("measured between"),
     )
     if rows:
@@ -186,23 +192,24 @@ def _backlog(experiment: Experiment, inputs: ReportInputs, backlog: Backlog) -> 
         )
     if backlog.depth_bound:
         yield paragraph(
-            f"Depth-bound: {backlog.depth_bound:,}. The rankings end at the top 5, so whether "
-            "better search or better ranking would help these is not known."
+            f"Depth-bound: {backlog.depth_bound:,}. The rankings end at the top "
+            f"{experiment.context}, so whether better search or better ranking would "
+            "help these is not known."
         )
-    yield _best(backlog)
+    yield _best(backlog, experiment.context)
     compared = [(r.from_config, r.to_config) for r in backlog.rows]
     pairs = [(a, b) for a, b in (*compared, (backlog.baseline, backlog.best.config)) if a and b]
     yield from other_chunks(experiment, inputs, pairs)
 
 
-def _best(backlog: Backlog) -> Paragraph:
+def _best(backlog: Backlog, context: int) -> Paragraph:
     best = backlog.best
     if not best.levers:
         return paragraph("No measured configuration is better than ", Code(best.config), ".")
     return paragraph(
         "Best configuration overall: ",
         Code(best.config),
-        f", with a complete_grounding@5 of {write(best.value, 'number')} against "
+        f", with a complete_grounding@{context} of {write(best.value, 'number')} against "
         f"{write(best.baseline_value, 'number')} ({write(best.delta, 'signed')}). "
         f"It changes: {', '.join(best.levers)}.",
     )
@@ -216,7 +223,12 @@ def _scope(experiment: Experiment, inputs: ReportInputs, baseline: str) -> list[
         ),
         *_notes(inputs),
         fingerprint_table(experiment, inputs, baseline),
-        limits(inputs.documents.num_rows, inputs.queries.num_rows, inputs.gold_spans.num_rows),
+        limits(
+            inputs.documents.num_rows,
+            inputs.queries.num_rows,
+            inputs.gold_spans.num_rows,
+            experiment.context,
+        ),
     ]
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from spanbench_pipeline.config.experiment import Experiment, fusion_text
-from spanbench_pipeline.metrics import LABEL_KS
+from spanbench_pipeline.metrics import label_ks
 from spanbench_pipeline.reports.explanations import limits
 from spanbench_pipeline.reports.inputs import ReportInputs
 from spanbench_pipeline.reports.render.blocks import (
@@ -48,7 +48,12 @@ def developer(experiment: Experiment, inputs: ReportInputs) -> Report:
         *figures.clause_types(experiment, inputs),
         *_provenance(experiment, inputs),
         Heading("Limits"),
-        limits(inputs.documents.num_rows, inputs.queries.num_rows, inputs.gold_spans.num_rows),
+        limits(
+            inputs.documents.num_rows,
+            inputs.queries.num_rows,
+            inputs.gold_spans.num_rows,
+            experiment.context,
+        ),
     ]
     return Report(f"Developer report: {experiment.corpus}", tuple(blocks), contents=True)
 
@@ -100,7 +105,7 @@ def _set_up(experiment: Experiment, inputs: ReportInputs) -> Blocks:
 
 
 def _losses(experiment: Experiment, inputs: ReportInputs) -> Blocks:
-    k, note = shown_depth(experiment.depth, LABEL_KS)
+    k, note = shown_depth(experiment.depth, label_ks(experiment.context, experiment.further))
     return losses.losses(
         inputs.span_states,
         inputs.headroom,

@@ -2,28 +2,32 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
+from spanbench_pipeline.metrics import CONTEXT
 from spanbench_pipeline.reports.render.blocks import Inline, Items, Strong
 
 METRICS: dict[str, str] = {
-    "precision@5": "how much of what is shown is relevant: relevant chunks in the top 5, divided "
-    "by 5.",
-    "recall@10": "how much of what is relevant is shown: relevant chunks in the top 10, divided by "
+    "precision": "how much of what is shown is relevant: relevant chunks in the top {k}, "
+    "divided by {k}.",
+    "recall": "how much of what is relevant is shown: relevant chunks in the top {k}, divided by "
     "all relevant chunks of the corpus. Undefined, and left out, where there is none.",
     "mrr": "how early the first relevant chunk comes: 1 divided by its rank, 0 if it is not in the "
     "list.",
-    "span_coverage@5": "how much of the answer is shown: characters of the gold spans inside the "
-    "top 5, divided by all of them.",
-    "span_recall@5": "how many of the answer's places are shown: share of the query's gold spans "
-    "with at least half of their characters inside the top 5.",
-    "complete_grounding@5": "whether the whole answer is shown: 1 if every gold span of the query "
-    "has at least half of its characters inside the top 5, else 0. A query fails when it is 0.",
-    "ndcg@10": "how early all relevant chunks come: the sum of 1 / log2(rank + 1) over those in "
-    "the top 10, divided by that of the best possible order. Undefined, and left out, where there "
+    "span_coverage": "how much of the answer is shown: characters of the gold spans inside the "
+    "top {k}, divided by all of them.",
+    "span_recall": "how many of the answer's places are shown: share of the query's gold spans "
+    "with at least half of their characters inside the top {k}.",
+    "complete_grounding": "whether the whole answer is shown: 1 if every gold span of the query "
+    "has at least half of its characters inside the top {k}, else 0.",
+    "ndcg": "how early all relevant chunks come: the sum of 1 / log2(rank + 1) over those in "
+    "the top {k}, divided by that of the best possible order. Undefined, and left out, where there "
     "is none.",
 }
-"""Each metric in the order of the tables, in a line; each is the mean over the queries."""
+"""Each metric in the order of the tables, in a line with its k; a mean over the queries."""
+
+FAILS = " A query fails when it is 0."
+"""What is said of complete grounding at the context."""
 
 CHARACTER_METRICS: dict[str, str] = {
     "chars_retrieved": "how much there is to read: distinct characters in the first k chunks. A "
@@ -48,9 +52,11 @@ ANY_DEPTH: dict[str, str] = {
 """Metrics whose depth a configuration chooses, by their bare name."""
 
 
-def meaning(name: str) -> str:
+def meaning(name: str, context: int = CONTEXT) -> str:
     """What ``metric@k`` says, in a line; "" where there is no line for it."""
-    return METRICS.get(name) or ANY_DEPTH.get(name.partition("@")[0], "")
+    bare, _, k = name.partition("@")
+    line = METRICS.get(bare, "").format(k=k) or ANY_DEPTH.get(bare, "")
+    return line + (FAILS if name == f"complete_grounding@{context}" else "")
 
 
 @dataclass(frozen=True)
@@ -60,6 +66,12 @@ class Stat:
     title: str
     format: str
     meaning: str
+
+    def at(self, context: int) -> Stat:
+        """Return the same, with the context in its words."""
+        return replace(
+            self, title=self.title.format(k=context), meaning=self.meaning.format(k=context)
+        )
 
 
 CHUNK_STATS: dict[str, Stat] = {
@@ -78,10 +90,10 @@ CHUNK_STATS: dict[str, Stat] = {
         "relevant per query", "number", "mean number of relevant chunks of a query."
     ),
     "precision_ceiling": Stat(
-        "ceiling on precision@5",
+        "ceiling on precision@{k}",
         "number",
-        "the highest precision@5 that any ranking of these chunks can reach: the mean of "
-        "min(relevant, 5), divided by 5.",
+        "the highest precision@{k} that any ranking of these chunks can reach: the mean of "
+        "min(relevant, {k}), divided by {k}.",
     ),
     "truncated_share": Stat(
         "truncated",
@@ -96,18 +108,19 @@ CHUNK_STATS: dict[str, Stat] = {
 }
 
 LABELS: dict[str, str] = {
-    "ceiling-bound": "The query has fewer than 5 relevant chunks and all of them are in the top 5. "
+    "ceiling-bound": "The query has fewer than {k} relevant chunks and all of them are in the top "
+    "{k}. "
     "Nothing was missed that a ranking could bring: an artifact of the metric, not a fault.",
     "chunk-severance": "A missed span is spread over more than one chunk. (Where chunks overlap, "
     "one of them may still hold all of it.)",
-    "depth-bound": "A chunk with part of a missed span is not in the top 5, and the ranking was "
-    "cut there: whether it stands below or nowhere is not known. A depth above 5 tells.",
+    "depth-bound": "A chunk with part of a missed span is not in the top {k}, and the ranking "
+    "was cut there: whether it stands below or nowhere is not known. A depth above {k} tells.",
     "retrieval-miss": "A chunk with part of a missed span is nowhere in the ranking.",
-    "rank-miss": "The chunks were found, but stand below the top 5.",
-    "partial-grounding": "Every chunk of the missed spans is in the top 5, and still less than "
+    "rank-miss": "The chunks were found, but stand below the top {k}.",
+    "partial-grounding": "Every chunk of the missed spans is in the top {k}, and still less than "
     "half of a span is there: the chunker left the rest of it out.",
 }
-"""What each label says of a query, in the order in which the labels are tried."""
+"""What each label says of a query, ``k`` being the context, in the order they are tried."""
 
 FORENSIC_LABELS: dict[str, str] = {
     "DRM": "Document retrieval miss: none of the first k chunks is in a document that holds gold.",
@@ -141,7 +154,7 @@ _LIMITS: tuple[tuple[str, str], ...] = (
     ),
     (
         "The 50 % threshold.",
-        "A gold span counts as found when at least half of its characters are in the top 5. This "
+        "A gold span counts as found when at least half of its characters are in the top {k}. This "
         "is a convention, the same for every configuration and corpus, and never tuned.",
     ),
     (
@@ -151,7 +164,7 @@ _LIMITS: tuple[tuple[str, str], ...] = (
 )
 
 
-def limits(n_documents: int, n_queries: int, n_spans: int) -> Items:
+def limits(n_documents: int, n_queries: int, n_spans: int, context: int = CONTEXT) -> Items:
     """What every report says about how far its figures go."""
     size: tuple[Inline, ...] = (
         Strong("Sample size."),
@@ -159,9 +172,10 @@ def limits(n_documents: int, n_queries: int, n_spans: int) -> Items:
         "few queries a small difference between configurations can be chance; no significance is "
         "claimed.",
     )
-    return Items((*((Strong(name), f" {text}") for name, text in _LIMITS), size))
+    return Items((*((Strong(name), f" {text.format(k=context)}") for name, text in _LIMITS), size))
 
 
-def metric_lines(names: list[str]) -> Items:
+def metric_lines(names: list[str], context: int = CONTEXT) -> Items:
     """A line of explanation for each metric that has one."""
-    return Items(tuple((Strong(n), f": {meaning(n)}") for n in names if meaning(n)))
+    lines = {name: meaning(name, context) for name in names}
+    return Items(tuple((Strong(name), f": {line}") for name, line in lines.items() if line))

@@ -20,8 +20,8 @@ class ReportInputs:
     """The tables of ``tables.TABLES`` for one corpus, all its configurations together.
 
     ``backlog`` is made for the baseline that the client report is asked for; None where that was
-    not measured, or the rankings do not reach the top 5. ``provenance`` is shown as given, name by
-    name: versions, seed, fingerprints.
+    not measured, or the rankings do not reach the context. ``provenance`` is shown as given,
+    name by name: versions, seed, fingerprints.
     """
 
     documents: pa.Table

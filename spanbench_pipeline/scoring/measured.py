@@ -14,7 +14,15 @@ from spanbench_pipeline.analysis.headroom import headroom
 from spanbench_pipeline.analysis.label_cross import label_cross
 from spanbench_pipeline.core import tables
 from spanbench_pipeline.core.evalset import EvalSet
-from spanbench_pipeline.metrics import LABEL_KS, MAY_BE_UNDEFINED, METRICS, TOP
+from spanbench_pipeline.metrics import (
+    CONTEXT,
+    MAY_BE_UNDEFINED,
+    METRICS,
+    Metric,
+    character_ks,
+    chunk_metrics_at,
+    label_ks,
+)
 from spanbench_pipeline.metrics.character_metrics import character_metrics
 from spanbench_pipeline.metrics.chunk_metrics import query_metrics, span_outcomes
 from spanbench_pipeline.metrics.depths import absent, unreached
@@ -59,11 +67,13 @@ def measure(
     config: str,
     depth: int,
     label_depth: int | None = None,
+    context: int = CONTEXT,
+    further: Sequence[Metric] = (),
 ) -> Measured:
     """All measures of one configuration's rankings, which may repeat places and lack chunks.
 
     Lists are looked at to ``depth``; nothing is measured at a k past it. Failure labels ask what
-    stands below the top 5, and look at a list that goes on to ``label_depth`` (None: ``depth``).
+    stands below the context, and look at a list that goes on to ``label_depth`` (None: ``depth``).
     The character metrics take a list as given, so that the paper's scoring counts repeats; every
     other measure counts a place at its first rank and closes up. Without ``chunks`` what
     ``NEEDS_CHUNKS`` names is left out or null, and said to be not measured: never 0.
@@ -73,12 +83,24 @@ def measure(
     known = _ranked_places(rankings) if chunks is None else chunks
     named = {"corpus": corpus, "config": config}
     given = (cut, evalset.gold_spans, known, evalset.queries)
-    ks = [k for k in LABEL_KS if k <= depth]
+    ks = [k for k in label_ks(context, further) if k <= depth]
     whole = (rankings, evalset.gold_spans, chunks, evalset.queries)
     counted = character_metrics(
-        rankings, evalset.gold_spans, evalset.queries, depth=depth, foreign=True, **named
+        rankings,
+        evalset.gold_spans,
+        evalset.queries,
+        depth=depth,
+        foreign=True,
+        ks=character_ks(further),
+        **named,
     )
-    scores = query_metrics(*given, depth=depth, corpus=corpus, config=config)
+    scores = query_metrics(
+        *given,
+        depth=depth,
+        corpus=corpus,
+        config=config,
+        metrics=chunk_metrics_at(context, further),
+    )
     if chunks is None:
         scores = _without(scores, "metric", MAY_BE_UNDEFINED)
     metrics = tables.conform("query_metrics", pa.concat_tables([scores, counted]))
@@ -87,13 +109,15 @@ def measure(
         "query_metrics": metrics,
         "config_metrics": config_metrics(metrics, evalset.queries),
         "clause_type_metrics": clause_type_metrics(metrics, evalset.queries),
-        "forensic_labels": forensic_labels(*whole, corpus=corpus, config=config, depth=depth),
-        "span_states": span_states(*whole, corpus=corpus, config=config, depth=depth),
+        "forensic_labels": forensic_labels(*whole, depth=depth, ks=ks, **named),
+        "span_states": span_states(*whole, depth=depth, ks=ks, **named),
         "headroom": headroom(cut, *given, ks=ks, **named),
     }
-    missing = _past(depth)
+    missing = _past(depth, context, further)
     if FAILURE_LABELS not in missing:
-        found["span_outcomes"] = span_outcomes(*given, corpus=corpus, config=config)
+        found["span_outcomes"] = span_outcomes(
+            *given, corpus=corpus, config=config, context=context
+        )
     if chunks is None:
         found["headroom"] = _without(found["headroom"], "bound", ["chunks"])
         return Measured(found, dict.fromkeys(NEEDS_CHUNKS, NO_CHUNKS) | missing)
@@ -101,7 +125,12 @@ def measure(
     found |= {
         "span_states": _with_stages(found["span_states"], given, ks),
         "chunk_stats": chunk_stats(
-            chunks, evalset.gold_spans, evalset.queries, corpus=corpus, chunker=chunker
+            chunks,
+            evalset.gold_spans,
+            evalset.queries,
+            corpus=corpus,
+            chunker=chunker,
+            context=context,
         ),
     }
     if FAILURE_LABELS not in missing:
@@ -109,16 +138,21 @@ def measure(
         shown = closed.filter(pc.less_equal(closed["rank"], deep))
         # Repeats stay: whether a list was cut depends on how many entries it has.
         listed = _of_pairs(rankings, shown)
-        labels = failure_labels(listed, *given[1:], corpus=corpus, config=config, depth=depth)
+        labels = failure_labels(listed, *given[1:], depth=depth, context=context, **named)
         found["failure_labels"] = labels
-        found["label_cross"] = label_cross(labels, found["forensic_labels"], corpus=corpus)
+        found["label_cross"] = label_cross(
+            labels, found["forensic_labels"], corpus=corpus, context=context
+        )
     return Measured(found, missing)
 
 
-def _past(depth: int) -> dict[str, str]:
+def _past(depth: int, context: int, further: Sequence[Metric]) -> dict[str, str]:
     """What lists looked at to ``depth`` do not reach, and why it is not measured."""
-    why = unreached(TOP, depth)
-    return absent(depth) | ({FAILURE_LABELS: f"not measured: {why}"} if why else {})
+    why = unreached(context, depth)
+    wanted = (*chunk_metrics_at(context), *further)
+    return absent(depth, dict.fromkeys(wanted)) | (
+        {FAILURE_LABELS: f"not measured: {why}"} if why else {}
+    )
 
 
 def _ranked_places(rankings: pa.Table) -> pa.Table:

@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from spanbench_pipeline.core.evalset import EvalSet
-from spanbench_pipeline.metrics import CHAR_METRICS, PRINTED, TOP
+from spanbench_pipeline.metrics import CHAR_METRICS, CONTEXT
 from spanbench_pipeline.metrics.failure_labels import EVERY_LABEL as LEVERS
 from spanbench_pipeline.reports.explanations import (
     CHARACTER_METRICS,
@@ -66,6 +66,8 @@ class Scored:
     """What says how deep lists are looked at."""
     depth_note: str = ""
     """What else a reader must know of that."""
+    context: int = CONTEXT
+    """How many chunks a reader is given."""
 
 
 def report(scored: Scored) -> Report:
@@ -82,6 +84,7 @@ def report(scored: Scored) -> Report:
             scored.evalset.documents.num_rows,
             scored.evalset.queries.num_rows,
             scored.evalset.gold_spans.num_rows,
+            scored.context,
         ),
     ]
     title = f"Rankings from elsewhere: {scored.config}, on {scored.corpus}"
@@ -154,7 +157,8 @@ def _given(scored: Scored) -> Blocks:
 
 def _metrics(scored: Scored) -> Blocks:
     found = shown.means(scored.measured)
-    names = [*shown.printed(), *(n for n in found[None] if _is_seventh(n))]
+    printed = shown.printed(scored.context)
+    names = [*printed, *(n for n in found[None] if _is_further(n, printed))]
     rows: list[tuple[Value, ...]] = [
         (part or "all queries", *(values.get(name) for name in names))
         for part, values in found.items()
@@ -174,14 +178,13 @@ def _metrics(scored: Scored) -> Blocks:
         Table(columns, tuple(rows), "Means over the queries. macro: the mean of the parts' means."),
         paragraph("A dash means not measured, or undefined; it never stands for zero."),
         Picture("Each metric from 0 to 1.", bars),
-        metric_lines(names),
+        metric_lines(names, scored.context),
     ]
 
 
-def _is_seventh(name: str) -> bool:
+def _is_further(name: str, printed: Sequence[str]) -> bool:
     """Whether it is a metric of chunks that the printed table leaves out."""
-    bare = name.partition("@")[0]
-    return bare not in CHAR_METRICS and bare not in dict(PRINTED)
+    return name.partition("@")[0] not in CHAR_METRICS and name not in printed
 
 
 def _characters(scored: Scored) -> Blocks:
@@ -248,7 +251,8 @@ def _cross(scored: Scored) -> Blocks:
         Column("forensic label", "code"),
         Column("queries", "count"),
     )
-    return [Table(columns, rows, f"The two kinds of labels of the same queries, at k = {TOP}.")]
+    said = f"The two kinds of labels of the same queries, at k = {scored.context}."
+    return [Table(columns, rows, said)]
 
 
 def _failures(scored: Scored) -> Blocks:
@@ -262,8 +266,12 @@ def _failures(scored: Scored) -> Blocks:
         Heading("Failure labels"),
         Table(
             (Column("label"), Column("queries", "count"), Column("lever"), Column("what it says")),
-            tuple((label, n, LEVERS[label], LABELS[label]) for label, n in counts.items()),
-            f"Queries whose complete_grounding@{TOP} is 0, by the first label that holds.",
+            tuple(
+                (label, n, LEVERS[label], LABELS[label].format(k=scored.context))
+                for label, n in counts.items()
+            ),
+            f"Queries whose complete_grounding@{scored.context} is 0, by the first label that "
+            "holds.",
         ),
     ]
     rows = scored.measured.tables["failure_labels"].to_pylist()

@@ -9,7 +9,8 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from spanbench_pipeline.analysis.aggregate import MACRO
-from spanbench_pipeline.metrics import CHAR_METRICS, KS, PRINTED
+from spanbench_pipeline.metrics import CHAR_METRICS, CONTEXT, KS
+from spanbench_pipeline.metrics import printed as printed_metrics
 from spanbench_pipeline.metrics.depths import unreached
 from spanbench_pipeline.metrics.forensic_labels import LABELS
 from spanbench_pipeline.scoring.measured import Measured
@@ -36,15 +37,15 @@ def means(measured: Measured) -> dict[str | None, dict[str, Value]]:
     return found
 
 
-def printed() -> list[str]:
+def printed(context: int = CONTEXT) -> list[str]:
     """The metrics of the results table, in its order."""
-    return [metric_name(metric, k) for metric, k in PRINTED]
+    return [metric_name(metric, k) for metric, k in printed_metrics(context)]
 
 
 def characters(measured: Measured) -> list[tuple[int, list[Value]]]:
     """k -> the metrics of ``CHAR_METRICS`` over the whole corpus, for every k measured."""
     of_whole = means(measured)[None]
-    ks = [k for k in KS if f"{CHAR_METRICS[0]}@{k}" in of_whole]
+    ks = sorted(int(m.partition("@")[2]) for m in of_whole if m.startswith(f"{CHAR_METRICS[0]}@"))
     return [(k, [of_whole[f"{metric}@{k}"] for metric in CHAR_METRICS]) for k in ks]
 
 

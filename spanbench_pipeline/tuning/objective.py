@@ -7,14 +7,14 @@ in query by query; which queries may decide is the caller's to say.
 from __future__ import annotations
 
 import json
-from collections.abc import Collection, Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass, fields, replace
 from typing import Any
 
 from spanbench_pipeline.analysis.aggregate import mean
 from spanbench_pipeline.analysis.significance import change
 from spanbench_pipeline.config.experiment import BM25_SETTINGS, FUSIONS, Configuration
-from spanbench_pipeline.metrics import CHAR_METRICS, KS
+from spanbench_pipeline.metrics import CHAR_METRICS, CONTEXT, character_ks, chunk_metrics_at
 from spanbench_pipeline.metrics.depths import reached
 
 GRID: dict[str, tuple[Any, ...]] = {
@@ -45,13 +45,17 @@ class Test:
     seed: int
 
 
-def metrics(depth: int) -> dict[str, Metric]:
+def metrics(
+    depth: int, context: int = CONTEXT, further: Sequence[Metric] = ()
+) -> dict[str, Metric]:
     """What can be tuned for, by the name that a person types: ``complete_grounding@5``, ``mrr``.
 
     Every metric of which more is better, at the depths that lists of ``depth`` have.
     """
-    counted = [(m, k) for m in CHAR_METRICS if m != "chars_retrieved" for k in KS]
-    found = (*reached(depth), *reached(depth, counted))
+    counted = [
+        (m, k) for m in CHAR_METRICS if m != "chars_retrieved" for k in character_ks(further)
+    ]
+    found = (*reached(depth, chunk_metrics_at(context, further)), *reached(depth, counted))
     return {m if k is None else f"{m}@{k}": (m, k) for m, k in found}
 
 

@@ -14,7 +14,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from spanbench_pipeline.config.experiment import Configuration, Experiment
-from spanbench_pipeline.metrics import METRICS, character_metrics, chunk_metrics
+from spanbench_pipeline.metrics import CHAR_METRICS, character_metrics, chunk_metrics
 from spanbench_pipeline.metrics.ranked_spans import read
 from spanbench_pipeline.retrieval import ranking
 from spanbench_pipeline.tuning import objective
@@ -174,11 +174,22 @@ class _Bench:
         named: dict[str, Any] = {"corpus": self.corpus.experiment.corpus, "config": point.name}
         table = (
             chunk_metrics.query_metrics(
-                ranked, gold, self._chunks(point), queries, depth=self._depth, **named
+                ranked,
+                gold,
+                self._chunks(point),
+                queries,
+                depth=self._depth,
+                metrics=[self.metric],
+                **named,
             )
-            if self.metric in METRICS
+            if self.metric[0] not in CHAR_METRICS
             else character_metrics.character_metrics(
-                ranked, gold, queries, depth=self.metric[1] or 1, **named
+                ranked,
+                gold,
+                queries,
+                depth=self._depth,
+                ks=[self.metric[1] or 1],
+                **named,
             )
         )
         metric, k = self.metric

@@ -289,7 +289,9 @@ def _looks(stage: Stage, project: Project, table: pa.Table) -> Iterator[tuple[st
     """Pictures of what the warehouse shows of it, and its own first rows, as Markdown."""
     try:
         whole = pictures.read_all(stage.view_files(project)) if stage.shown else table
-        yield from pictures.drawn(stage.table, pictures.Seen(whole, stage.baseline)).items()
+        yield from pictures.drawn(
+            stage.table, pictures.Seen(whole, stage.baseline, stage.context)
+        ).items()
     except InputError as error:
         yield "pictures", escape(str(error))
     yield "preview", previews.preview(stage.table, table)

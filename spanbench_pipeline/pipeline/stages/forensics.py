@@ -14,8 +14,8 @@ from spanbench_pipeline.checks import lost_stages as loss_checks
 from spanbench_pipeline.config import asset_keys
 from spanbench_pipeline.config.experiment import Configuration, Experiment
 from spanbench_pipeline.core import tables
-from spanbench_pipeline.metrics import LABEL_KS, TOP
 from spanbench_pipeline.metrics import forensic_labels as forensics
+from spanbench_pipeline.metrics import label_ks
 from spanbench_pipeline.metrics.depths import unreached
 from spanbench_pipeline.metrics.stages import lost_stages, stages_of
 from spanbench_pipeline.pipeline.stage import Check, Outcome, Reader, Rows, Stage
@@ -33,7 +33,8 @@ def stages(experiment: Experiment) -> list[Stage]:
 
 def depths(experiment: Experiment) -> list[int]:
     """The depths at which labels, states and bounds stand."""
-    return [k for k in LABEL_KS if k <= experiment.depth]
+    ks = label_ks(experiment.context, experiment.further)
+    return [k for k in ks if k <= experiment.depth]
 
 
 def lists_of(experiment: Experiment, config: Configuration, reader: Reader) -> pa.Table:
@@ -98,14 +99,15 @@ def _states_stage(experiment: Experiment, config: Configuration) -> Stage:
 
 def _same_as_outcomes(experiment: Experiment, config: Configuration) -> tuple[Check, ...]:
     """That states and span_outcomes agree, where lists reach the k that outcomes have."""
-    if unreached(TOP, experiment.depth):
+    if unreached(experiment.context, experiment.depth):
         return ()
     return (
         Check(
             "same_characters_as_outcomes",
-            "At k = 5 the top chunks hold as many characters of each span as span_outcomes.",
+            f"At k = {experiment.context} the top chunks hold as many characters of each span as "
+            "span_outcomes.",
             lambda reader: forensic_labels.states_unlike_outcomes(
-                reader.own(), reader.table("span_outcomes", config.slug)
+                reader.own(), reader.table("span_outcomes", config.slug), experiment.context
             ),
         ),
     )
@@ -121,6 +123,7 @@ def _states(experiment: Experiment, config: Configuration, reader: Reader) -> Ou
         corpus=experiment.corpus,
         config=config.name,
         depth=experiment.depth,
+        ks=depths(experiment),
     )
     lost = lost_stages(
         rankings,
@@ -181,9 +184,10 @@ def _labels_stage(experiment: Experiment, config: Configuration) -> Stage:
             ),
             Check(
                 "ok_is_complete_grounding",
-                "At k = 5 the queries labelled OK or OVR are those that are completely grounded.",
+                f"At k = {experiment.context} the queries labelled OK or OVR are those that are "
+                "completely grounded.",
                 lambda reader: forensic_labels.labels_unlike_grounding(
-                    reader.own(), reader.table("query_metrics", slug)
+                    reader.own(), reader.table("query_metrics", slug), experiment.context
                 ),
             ),
             Check(
@@ -217,6 +221,7 @@ def _labels(experiment: Experiment, config: Configuration, reader: Reader) -> Ou
             corpus=experiment.corpus,
             config=config.name,
             depth=experiment.depth,
+            ks=depths(experiment),
         )
     )
 
@@ -265,9 +270,9 @@ def _headroom_stage(experiment: Experiment, config: Configuration) -> Stage:
             ),
             Check(
                 "actual_is_what_was_measured",
-                "At k = 5 the actual bound is the mean complete grounding.",
+                f"At k = {experiment.context} the actual bound is the mean complete grounding.",
                 lambda reader: _unlike_grounding(
-                    reader.own(), reader.table("query_metrics", config.slug)
+                    reader.own(), reader.table("query_metrics", config.slug), experiment.context
                 ),
             ),
         ),
@@ -290,9 +295,10 @@ def _headroom(experiment: Experiment, config: Configuration, reader: Reader) -> 
     )
 
 
-def _unlike_grounding(headroom_of: pa.Table, query_metrics: pa.Table) -> Rows:
-    """``actual`` at k = 5 against the mean of what each query has."""
-    grounded = query_metrics.filter(pc.equal(query_metrics["metric"], "complete_grounding"))
+def _unlike_grounding(headroom_of: pa.Table, query_metrics: pa.Table, context: int) -> Rows:
+    """``actual`` at ``context`` against the mean of what each query has."""
+    is_grounding = pc.field("metric") == "complete_grounding"
+    grounded = query_metrics.filter(is_grounding & (pc.field("k") == context))
     mean = pc.mean(grounded["value"]).as_py()
     rows = [
         {"config": row["config"], "subset": None, "k": row["k"], "metric": row["metric"]}
@@ -339,7 +345,7 @@ def _stage(
         compute=compute,
         deps=deps,
         modules=modules,
-        params={"config": config.name, "depth": experiment.depth},
+        params={"config": config.name, "depth": experiment.depth, **experiment.measured_at},
         owns={"corpus": corpus, "config": config.name},
         checks=checks,
         tags={"corpus": corpus, "config": config.slug, "chunker": config.chunker},

@@ -13,7 +13,6 @@ from spanbench_pipeline.checks import character_metrics, consistency, invariants
 from spanbench_pipeline.config.experiment import Configuration, Experiment
 from spanbench_pipeline.core import tables
 from spanbench_pipeline.metrics import (
-    TOP,
     chunk_metrics,
     failure_labels,
     query_metrics,
@@ -63,17 +62,17 @@ _LABELS = Check(
 def stages(experiment: Experiment) -> list[Stage]:
     """Three stages a configuration.
 
-    Where the lists do not reach the top 5, ``span_outcomes`` and ``failure_labels`` are not
+    Where the lists do not reach the context, ``span_outcomes`` and ``failure_labels`` are not
     measured, and no metric follows from them.
     """
     found = []
-    to_top = not unreached(TOP, experiment.depth)
+    to_top = not unreached(experiment.context, experiment.depth)
     for config in experiment.configurations:
         stage = partial(_stage, experiment, config)
         outcomes = stage("span_outcomes", chunk_metrics.span_outcomes, chunk_metrics, (_OUTCOMES,))
         metrics = stage(
             "query_metrics",
-            query_metrics.query_metrics,
+            partial(query_metrics.query_metrics, further=experiment.further),
             query_metrics,
             (_RANGE, *_of_lists(experiment, config), *((_FOLLOW,) if to_top else ()), _GROW),
             (outcomes.key,) if to_top else (),
@@ -100,7 +99,12 @@ def _of_lists(experiment: Experiment, config: Configuration) -> tuple[Check, ...
             "Each query of the corpus has each metric, an empty ranking's included, and no value "
             "at a k that the lists do not reach.",
             lambda reader: invariants.missing_metrics(
-                reader.own(), reader.table("queries"), experiment.depth, also
+                reader.own(),
+                reader.table("queries"),
+                experiment.depth,
+                also,
+                experiment.context,
+                experiment.further,
             ),
         ),
         Check(
@@ -133,7 +137,7 @@ def _stage(
         compute=partial(_compute, experiment, config, measure),
         deps=deps,
         modules=(module.__name__,),
-        params={"config": config.name, "depth": experiment.depth},
+        params={"config": config.name, "depth": experiment.depth, **experiment.measured_at},
         owns={"corpus": corpus, "config": config.name},
         checks=checks,
         tags={"corpus": corpus, "config": config.slug, "chunker": config.chunker},
@@ -166,7 +170,12 @@ def _with_routing(stage: Stage, experiment: Experiment, config: Configuration) -
 def _routed_metrics(
     experiment: Experiment, config: Configuration, routed: Key, reader: Reader
 ) -> Outcome:
-    others = _compute(experiment, config, query_metrics.query_metrics, reader)
+    others = _compute(
+        experiment,
+        config,
+        partial(query_metrics.query_metrics, further=experiment.further),
+        reader,
+    )
     recall = routing_recall.routing_recall(
         reader.stored(routed).table,
         reader.table("gold_spans"),
@@ -191,5 +200,6 @@ def _compute(
             corpus=experiment.corpus,
             config=config.name,
             depth=experiment.depth,
+            context=experiment.context,
         )
     )

@@ -55,6 +55,7 @@ def _fingerprints_stage(experiment: Experiment, project: Project) -> Stage:
         modules=("spanbench_pipeline.analysis.fingerprints",),
         params={
             "depth": experiment.depth,
+            **experiment.measured_at,
             "configurations": [repr(c) for c in experiment.configurations],
             "chunkers": {n: fingerprints.parameters(c) for n, c in experiment.chunkers.items()},
             "models": models,

@@ -20,7 +20,6 @@ from spanbench_pipeline.config.project import Project
 from spanbench_pipeline.core import tables
 from spanbench_pipeline.core.errors import InputError
 from spanbench_pipeline.corpora.source import open_source
-from spanbench_pipeline.metrics import TOP
 from spanbench_pipeline.metrics.depths import unreached
 from spanbench_pipeline.pipeline.stage import Check, Option, Outcome, Reader, Rows, Stage
 from spanbench_pipeline.pipeline.stages import embeddings
@@ -89,6 +88,7 @@ def stages(experiment: Experiment, project: Project) -> list[Stage]:
                 "baseline": experiment.baseline,
                 "description": experiment.description,
                 "provenance": provenance,
+                **experiment.measured_at,
             },
             kinds=("markdown", "html"),
             tags={"corpus": corpus},
@@ -125,6 +125,7 @@ def _provenance(experiment: Experiment, models: dict[str, dict[str, Any]]) -> di
         "Python": ".".join(platform.python_version_tuple()[:2]),
         "dense engine": experiment.dense_engine,
         "depth": str(experiment.depth),
+        **{key: str(value) for key, value in experiment.measured_at.items()},
         **{f"fingerprint of {name}": str(params["weights"]) for name, params in models.items()},
         **{
             f"declared sha256 of {name}'s weights": str(params["sha256"])
@@ -179,7 +180,7 @@ def _inputs(
     if baseline not in measured and baseline != experiment.baseline:
         raise InputError(f"the baseline {baseline!r} was not measured; choose another")
     found = None
-    if baseline in measured and not unreached(TOP, experiment.depth):
+    if baseline in measured and not unreached(experiment.context, experiment.depth):
         found = backlog(
             experiment,
             many["failure_labels"],
@@ -216,7 +217,7 @@ def _files(experiment: Experiment, inputs: ReportInputs, baseline: str) -> dict[
     measured = set(inputs.measured(experiment))
     for config in experiment.configurations:
         if config.name in measured:
-            written = audit.audit(inputs, config.name)
+            written = audit.audit(inputs, config.name, experiment.context)
             files[f"audit/{config.slug}.queries.jsonl"] = written.queries
             files[f"audit/{config.slug}.labels.jsonl"] = written.labels
     return {name: content.encode() for name, content in files.items()}

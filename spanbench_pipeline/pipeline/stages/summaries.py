@@ -70,13 +70,13 @@ def stages(experiment: Experiment) -> list[Stage]:
         ),
         stage(
             "label_cross",
-            partial(_label_cross, experiment.corpus),
+            partial(_label_cross, experiment),
             [
                 *_per_config(experiment, "failure_labels"),
                 *_per_config(experiment, "forensic_labels"),
             ],
             (f"{_ANALYSIS}.label_cross",),
-            checks=(_CROSS,),
+            checks=(_sums_to_queries(experiment),),
         ),
         stage(
             "clause_type_metrics",
@@ -102,7 +102,7 @@ def stages(experiment: Experiment) -> list[Stage]:
             [*metrics, *rankings, gold],
             (f"{_ANALYSIS}.comparisons",),
             configs,
-            (_PAIRS,),
+            (_follows_from_queries(experiment),),
         ),
     ]
 
@@ -123,7 +123,7 @@ def _stage(
         compute=compute,  # type: ignore[arg-type]
         deps=tuple(deps),
         modules=modules,
-        params={"settings": params or []},
+        params={"settings": params or [], **experiment.measured_at},
         checks=checks,
         tags={"corpus": experiment.corpus},
         owns={"corpus": experiment.corpus},
@@ -179,6 +179,7 @@ def _chunk_stats(experiment: Experiment, reader: Reader) -> Outcome:
                 chunker=name,
                 embeddings=stored.table if stored is not None and measured else None,
                 max_length=experiment.encoders[encoder].max_length if encoder else None,
+                context=experiment.context,
             )
         )
         if chunkers.load(settings, experiment.path).module == clause.__name__:
@@ -209,10 +210,13 @@ def _clause_type_metrics(reader: Reader) -> Outcome:
     )
 
 
-def _label_cross(corpus: str, reader: Reader) -> Outcome:
+def _label_cross(experiment: Experiment, reader: Reader) -> Outcome:
     return Outcome(
         label_cross.label_cross(
-            reader.all("failure_labels"), reader.all("forensic_labels"), corpus=corpus
+            reader.all("failure_labels"),
+            reader.all("forensic_labels"),
+            corpus=experiment.corpus,
+            context=experiment.context,
         )
     )
 
@@ -225,6 +229,7 @@ def _config_stats(experiment: Experiment, reader: Reader) -> Outcome:
         reader.all("rankings"),
         reader.table("gold_spans"),
         corpus=experiment.corpus,
+        context=experiment.context,
     )
     read = _Bm25Texts(reader).read
     stats = {
@@ -314,6 +319,7 @@ def _config_pairs(experiment: Experiment, reader: Reader) -> Outcome:
             reader.all("rankings"),
             reader.table("gold_spans"),
             corpus=experiment.corpus,
+            context=experiment.context,
         )
     )
 
@@ -339,13 +345,6 @@ _COUNTS = Check(
     "counts_and_shares_sound",
     "The number of chunks is the chunk table's, and every share lies in [0, 1].",
     lambda reader: consistency.wrong_chunk_stats(reader.own(), reader.all("chunks")),
-)
-_CROSS = Check(
-    "pairs_sum_to_queries",
-    "The pairs of labels sum to the queries that have each label, of both kinds.",
-    lambda reader: consistency.wrong_label_cross(
-        reader.own(), reader.all("failure_labels"), reader.all("forensic_labels")
-    ),
 )
 _BY_TYPE = Check(
     "means_equal_their_parts",
@@ -383,11 +382,30 @@ _BM25 = (
         blocking=False,
     ),
 )
-_PAIRS = Check(
-    "comparisons_follow_from_queries",
-    "Every delta, and the queries fixed and broken, follow from the two configurations' queries.",
-    lambda reader: consistency.wrong_pairs(reader.own(), reader.all("query_metrics")),
-)
+
+
+def _sums_to_queries(experiment: Experiment) -> Check:
+    return Check(
+        "pairs_sum_to_queries",
+        "The pairs of labels sum to the queries that have each label, of both kinds.",
+        lambda reader: consistency.wrong_label_cross(
+            reader.own(),
+            reader.all("failure_labels"),
+            reader.all("forensic_labels"),
+            experiment.context,
+        ),
+    )
+
+
+def _follows_from_queries(experiment: Experiment) -> Check:
+    return Check(
+        "comparisons_follow_from_queries",
+        "Every delta, and the queries fixed and broken, follow from the two configurations' "
+        "queries.",
+        lambda reader: consistency.wrong_pairs(
+            reader.own(), reader.all("query_metrics"), experiment.context
+        ),
+    )
 
 
 def _every(experiment: Experiment) -> Check:

@@ -49,14 +49,14 @@ READING: dict[str, str] = {
     "characters; `char_recall_paper` may exceed 1 where chunks overlap.",
     "span_outcomes": "A row is one gold span at one depth `k`: `covered_chars` of its characters "
     "are in the top `k` chunks. A span counts as found from half of its characters on.",
-    "failure_labels": "A row is a query whose answer is not wholly in the top 5, with the first "
+    "failure_labels": "A row is a query whose answer is not wholly in its context, with the first "
     "cause that holds and the lever it points at. Queries that succeed have no row.",
     "forensic_labels": "A row is what became of one query at one depth `k`: the first of six "
     "labels that holds. Compare labels of one `k` only. `stability` has the label under other "
     "thresholds.",
     "span_states": "A row is one gold span at one depth `k`: covered (at least half of it is in "
     "the top `k`), partial or missed, and the stage that lost it.",
-    "label_cross": "A row counts the queries that have these two labels in the top 5. An empty "
+    "label_cross": "A row counts the queries that have these two labels at the context. An empty "
     "failure label: the query does not fail.",
     "headroom": "A row is a bound on complete grounding at one depth `k`: `actual` as it is, "
     "`candidates` with the best order of what was found, `chunks` with the best choice among all "
@@ -74,7 +74,8 @@ READING: dict[str, str] = {
     "config_stats": "A row is one statistic of one configuration beside its metrics; "
     "docs/metrics.md explains each.",
     "config_pairs": "A row compares two configurations that differ in one lever alone: `delta` "
-    "is the change in complete_grounding@5, `fixed` and `broken` count the queries behind it.",
+    "is the change in complete grounding at the context, `fixed` and `broken` count the queries "
+    "behind it.",
     "report_files": "A row is a file that was written, with its hash. The reports themselves are "
     "below, under Metadata.",
     "warehouse_views": "A row is a view of spanbench.duckdb and the number of Parquet files "

@@ -22,7 +22,7 @@ import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
 from spanbench_pipeline.core.errors import InputError
-from spanbench_pipeline.metrics import OF_DOCUMENTS, TOP
+from spanbench_pipeline.metrics import CONTEXT, OF_DOCUMENTS
 from spanbench_pipeline.metrics.failure_labels import EVERY_LABEL
 from spanbench_pipeline.metrics.forensic_labels import LABELS as FORENSIC
 from spanbench_pipeline.metrics.stages import STAGES
@@ -34,8 +34,10 @@ from spanbench_pipeline.reports.sections import losses
 from spanbench_pipeline.reports.sections.shared import SHOWN, metric_names, parts_of
 from spanbench_pipeline.storage import parquet
 
-HEADLINE = f"complete_grounding@{TOP}"
-"""The metric that stands for a configuration where there is room for one."""
+HEADLINE = "complete_grounding"
+"""The metric that stands for a configuration, at the context, where there is room for one."""
+EACH_RANK = 5
+"""Ranks of the first relevant chunk that have a bar each; those below share bars."""
 
 _BAR_CELLS = 16
 _COLUMNS = 24
@@ -45,10 +47,11 @@ _PLAIN = " !$'()*+,-./:;=?@_~"
 
 @dataclass(frozen=True)
 class Seen:
-    """What a picture is drawn from: a table, and the corpus's baseline."""
+    """What a picture is drawn from: a table, and the corpus's baseline and context."""
 
     table: pa.Table
     baseline: str = ""
+    context: int = CONTEXT
 
 
 @dataclass(frozen=True)
@@ -132,7 +135,7 @@ def _first_ranks(seen: Seen) -> str:
     # Nothing is measured at a k past the depth: a place that no list reaches is no empty place.
     of_ranks = seen.table.filter(pc.invert(pc.is_in(seen.table["metric"], pa.array(OF_DOCUMENTS))))
     deepest = pc.max(of_ranks["k"]).as_py() or 11
-    reached = [rank for rank in (*range(1, TOP + 1), 6, 11) if rank <= deepest]
+    reached = [rank for rank in (*range(1, EACH_RANK + 1), 6, 11) if rank <= deepest]
     listed = [p for p in _PLACES if p in {*map(_place, reached), *counts} - {_NOWHERE}]
     bars = tuple(Bar(place, counts[place]) for place in (*listed, _NOWHERE))
     title = "rank of the first relevant chunk"
@@ -140,18 +143,18 @@ def _first_ranks(seen: Seen) -> str:
 
 
 def _place(rank: int) -> str:
-    if rank <= TOP:
+    if rank <= EACH_RANK:
         return str(rank)
     return "6 to 10" if rank <= 10 else "11 and below"
 
 
-_PLACES = tuple(_place(rank) for rank in (*range(1, TOP + 1), 6, 11))
+_PLACES = tuple(_place(rank) for rank in (*range(1, EACH_RANK + 1), 6, 11))
 _NOWHERE = "not in the list"
 
 
 def _covered(seen: Seen) -> str:
-    """How much of each gold span the top 5 hold."""
-    table = seen.table.filter(pc.equal(seen.table["k"], TOP))
+    """How much of each gold span the chunks hold that a reader is given."""
+    table = seen.table.filter(pc.equal(seen.table["k"], seen.context))
     if not table.num_rows:
         return ""
     covered = np.asarray(table["covered_chars"])
@@ -160,7 +163,7 @@ def _covered(seen: Seen) -> str:
     counts, _ = np.histogram(covered / length, bins=20, range=(0, 1))
     said = (
         f"Of {len(covered):,} gold spans, {found:,} have at least half of their characters in "
-        f"the top {TOP}, {whole:,} all of them, {int((covered == 0).sum()):,} none."
+        f"the top {seen.context}, {whole:,} all of them, {int((covered == 0).sum()):,} none."
     )
     bins = tuple(int(c) for c in counts)
     picture = svg.Histogram(bins, "nothing covered", "all covered", 0.5, "counts as found")
@@ -257,20 +260,21 @@ def _waterfalls(seen: Seen) -> str:
 
 def _headline(seen: Seen) -> str:
     """Every configuration's headline metric, best first, the baseline in bold."""
-    values = _means(seen.table).get(HEADLINE, {})
+    values = _means(seen.table).get(f"{HEADLINE}@{seen.context}", {})
     if not values:
         return ""
     order = sorted(values, key=lambda config: (-(values[config] or 0.0), config))
     bars = tuple(
         Bar(c + " (baseline)" * (c == seen.baseline), values[c], c == seen.baseline) for c in order
     )
-    return bar_table(Panel(HEADLINE, bars, maximum=1.0))
+    return bar_table(Panel(f"{HEADLINE}@{seen.context}", bars, maximum=1.0))
 
 
 def _all_metrics(seen: Seen) -> str:
     """A panel a metric, a bar a configuration, the baseline marked: the report's own picture."""
     means = _means(seen.table)
-    names = metric_names((config, name) for name, values in means.items() for config in values)
+    shown = [(config, name) for name, values in means.items() for config in values]
+    names = metric_names(shown, seen.context)
     if not names:
         return ""
     panels = [
@@ -293,19 +297,23 @@ def _over_time(seen: Seen) -> str:
     """The headline metric of every configuration over the recorded runs."""
     runs: dict[tuple[Any, Any], dict[str, float | None]] = defaultdict(dict)
     for row in rows_of(seen.table, subset=None):
-        if metric_name(row["metric"], row["k"]) == HEADLINE:
+        if (row["metric"], row["k"]) == (HEADLINE, seen.context):
             runs[row["run_at"], row["run_id"]][row["config"]] = row["value"]
     return _chart(
-        [(f"{at:%Y-%m-%d %H:%M}", runs[at, run]) for at, run in sorted(runs)], seen.baseline
+        [(f"{at:%Y-%m-%d %H:%M}", runs[at, run]) for at, run in sorted(runs)],
+        f"{HEADLINE}@{seen.context}",
+        seen.baseline,
     )
 
 
-def _chart(runs: Sequence[tuple[str, Mapping[str, float | None]]], baseline: str) -> str:
+def _chart(
+    runs: Sequence[tuple[str, Mapping[str, float | None]]], metric: str, baseline: str
+) -> str:
     if not runs:
         return ""
     configs = sorted({c for _, values in runs for c in values}, key=lambda c: (c != baseline, c))
     lines = [svg.Line(c, tuple(values.get(c) for _, values in runs)) for c in configs]
-    title = f"{HEADLINE} over {len(runs):,} recorded runs"
+    title = f"{metric} over {len(runs):,} recorded runs"
     return image(svg.lines(title, lines, (runs[0][0], runs[-1][0])), title)
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from spanbench_pipeline.config.experiment import Experiment
-from spanbench_pipeline.metrics import CHAR_METRICS, KS
+from spanbench_pipeline.metrics import CHAR_METRICS, character_ks
 from spanbench_pipeline.reports.explanations import CHARACTER_METRICS
 from spanbench_pipeline.reports.inputs import ReportInputs, indexed
 from spanbench_pipeline.reports.render.blocks import (
@@ -51,7 +51,7 @@ def characters(experiment: Experiment, inputs: ReportInputs) -> Blocks:
     values = character_values(inputs)
     if not values:
         return [Heading("Characters"), paragraph("No configuration was measured.")]
-    k, note = shown_depth(experiment.depth, KS)
+    k, note = shown_depth(experiment.depth, character_ks(experiment.further))
     parts = compared_parts(inputs.config_metrics)
     return [
         Heading("Characters"),
@@ -88,13 +88,14 @@ def _by_part(experiment: Experiment, values: Values, k: int, parts: Sequence[str
 
 def _by_k(experiment: Experiment, values: Values) -> Blocks:
     """A row a configuration and depth; one past the experiment's depth is said to be absent."""
+    ks = character_ks(experiment.further)
     shown = [
-        (config, k) for config in _measured(experiment, values) for k in KS if k <= experiment.depth
+        (config, k) for config in _measured(experiment, values) for k in ks if k <= experiment.depth
     ]
     rows = tuple((config, k, *_row(values, config, None, k)) for config, k in shown)
     marked = frozenset(n for n, (c, _) in enumerate(shown) if c == experiment.baseline)
     columns = (Column("configuration"), Column("k", "count"), *_COLUMNS)
-    absent = [str(k) for k in KS if k > experiment.depth]
+    absent = [str(k) for k in ks if k > experiment.depth]
     why = (
         f"Not measured, since rankings are {experiment.depth:,} deep: k = {', '.join(absent)}."
         if absent

@@ -12,7 +12,7 @@ from spanbench_pipeline.analysis.fingerprints import (
 )
 from spanbench_pipeline.analysis.regression import CHUNK_COUNTING
 from spanbench_pipeline.config.experiment import Experiment
-from spanbench_pipeline.metrics import KS
+from spanbench_pipeline.metrics import character_ks, chunk_metrics_at
 from spanbench_pipeline.metrics.depths import absent
 from spanbench_pipeline.reports.inputs import ReportInputs, indexed
 from spanbench_pipeline.reports.render.blocks import (
@@ -54,10 +54,12 @@ def fingerprint_table(experiment: Experiment, inputs: ReportInputs, baseline: st
 
 def short_lists(experiment: Experiment) -> Blocks:
     """Which metrics look deeper than the rankings go, and so are absent; [] where none does."""
-    lines: list[Line] = [
-        (Code(name), f": {why}.") for name, why in absent(experiment.depth).items()
-    ]
+    lines: list[Line] = [(Code(name), f": {why}.") for name, why in _absent(experiment).items()]
     return [Items(tuple(lines))] if lines else []
+
+
+def _absent(experiment: Experiment) -> dict[str, str]:
+    return absent(experiment.depth, chunk_metrics_at(experiment.context, experiment.further))
 
 
 def chunk_groups(experiment: Experiment, inputs: ReportInputs) -> Blocks:
@@ -76,8 +78,9 @@ def chunk_groups(experiment: Experiment, inputs: ReportInputs) -> Blocks:
     ]
     return [
         paragraph(
-            f"{_chunk_counting(inputs)} count chunks, and not all configurations have the same "
-            "ones: these figures are not compared from one of these groups to another."
+            f"{_chunk_counting(experiment, inputs)} count chunks, and not all "
+            "configurations have the same ones: these figures are not compared from one of these "
+            "groups to another."
         ),
         Items(tuple(lines)),
     ]
@@ -91,7 +94,7 @@ def other_chunks(
     different = [p for p in dict.fromkeys(pairs) if len(same_chunks(prints, p)) > 1]
     if not different:
         return []
-    k, _ = shown_depth(experiment.depth, KS)
+    k, _ = shown_depth(experiment.depth, character_ks(experiment.further))
     median = indexed(inputs.chunk_stats.to_pylist(), "chunker", "stat")
     budget = character_values(inputs)
     lines: list[Line] = []
@@ -116,9 +119,9 @@ def other_chunks(
     ]
 
 
-def _chunk_counting(inputs: ReportInputs) -> str:
+def _chunk_counting(experiment: Experiment, inputs: ReportInputs) -> str:
     """The metrics shown that count chunks, in a line."""
-    names = metric_names(metric_values(inputs))
+    names = metric_names(metric_values(inputs), experiment.context)
     found = [name for name in names if name.partition("@")[0] in CHUNK_COUNTING]
     return " and ".join(part for part in (", ".join(found[:-1]), *found[-1:]) if part)
 

@@ -57,7 +57,7 @@ def levers(experiment: Experiment, inputs: ReportInputs) -> Blocks:
         Column("lever"),
         Column("from"),
         Column("to"),
-        Column("change in complete_grounding@5", "signed"),
+        Column(f"change in complete_grounding@{experiment.context}", "signed"),
         Column("queries fixed", "count"),
         Column("queries broken", "count"),
     )
@@ -85,7 +85,7 @@ def hybrid(experiment: Experiment, inputs: ReportInputs) -> Blocks:
     columns = (
         Column("dense"),
         Column("hybrid"),
-        Column("relevant chunks promoted into the top 5", "count"),
+        Column(f"relevant chunks promoted into the top {experiment.context}", "count"),
         Column("queries fixed", "count"),
         Column("queries broken", "count"),
         Column("fixed"),
@@ -136,7 +136,8 @@ def documents(experiment: Experiment, inputs: ReportInputs) -> Blocks:
     rows = tuple(
         (c.name, stats.get((c.name, "wrong_document_share"))) for c in experiment.configurations
     )
-    columns = (Column("configuration"), Column("top-5 chunks from a wrong document", "share"))
+    wrong = Column(f"top-{experiment.context} chunks from a wrong document", "share")
+    columns = (Column("configuration"), wrong)
     headers = indexed(
         rows_of(inputs.chunk_stats, stat="documents_without_header"), "chunker", "stat"
     )
@@ -166,7 +167,7 @@ def failures(experiment: Experiment, inputs: ReportInputs) -> Blocks:
     """Failing queries by label, for every configuration."""
     if why := no_top(experiment):
         return [Heading("Failure labels"), paragraph(why)]
-    labels = labels_at(experiment.depth)
+    labels = labels_at(experiment)
     measured = inputs.measured(experiment)
     counts = {config: dict(label_counts(inputs, config)) for config in measured}
     stats = indexed(inputs.config_stats.to_pylist(), "config", "stat")
@@ -186,13 +187,18 @@ def failures(experiment: Experiment, inputs: ReportInputs) -> Blocks:
     return [
         Heading("Failure labels"),
         paragraph(
-            "A query fails when complete_grounding@5 is 0. It gets the first label that holds."
+            f"A query fails when complete_grounding@{experiment.context} is 0. It gets the first "
+            "label that holds."
         ),
         Table(columns, rows, "", marked_rows(experiment, experiment.baseline)),
         *_label_picture(counts, labels),
         Items(
             tuple(
-                (Strong(name), f" (lever: {LEVER_OF_LABEL[name] or 'none'}): {LABELS[name]}")
+                (
+                    Strong(name),
+                    f" (lever: {LEVER_OF_LABEL[name] or 'none'}): "
+                    f"{LABELS[name].format(k=experiment.context)}",
+                )
                 for name in labels
             )
         ),

@@ -31,7 +31,7 @@ _NOT_MEASURED = "A dash means not measured, or undefined; it never stands for ze
 
 def metrics(experiment: Experiment, inputs: ReportInputs) -> Blocks:
     """Every configuration and every metric, with what the metrics say."""
-    names = metric_names(metric_values(inputs))
+    names = metric_names(metric_values(inputs), experiment.context)
     if not names:
         return [Heading("Metrics"), paragraph("No configuration was measured.")]
     table = metric_table(experiment, inputs, experiment.baseline, "Means over the queries.")
@@ -44,7 +44,7 @@ def metrics(experiment: Experiment, inputs: ReportInputs) -> Blocks:
         *_partly_defined(inputs),
         metric_bars(experiment, inputs, experiment.baseline),
         Heading("What the metrics say", 3),
-        metric_lines(names),
+        metric_lines(names, experiment.context),
         *_attained(experiment, inputs),
     ]
 
@@ -53,7 +53,8 @@ def chunkers(experiment: Experiment, inputs: ReportInputs) -> Blocks:
     """What each chunker makes possible, and its settings."""
     rows_by_stat = indexed(inputs.chunk_stats.to_pylist(), "chunker", "stat")
     found = {stat for _, stat in rows_by_stat}
-    shown = {name: stat for name, stat in CHUNK_STATS.items() if name in found}
+    k = experiment.context
+    shown = {name: stat.at(k) for name, stat in CHUNK_STATS.items() if name in found}
     rows = tuple(
         (chunker, *(rows_by_stat.get((chunker, name)) for name in shown))
         for chunker in experiment.chunkers
@@ -118,12 +119,13 @@ def _attained(experiment: Experiment, inputs: ReportInputs) -> Blocks:
     if why := no_top(experiment):
         return [head, paragraph(why)]
     values = metric_values(inputs)
+    precision = f"precision@{experiment.context}"
     ceiling = indexed(inputs.chunk_stats.to_pylist(), "chunker", "stat")
     stats = indexed(inputs.config_stats.to_pylist(), "config", "stat")
     rows = tuple(
         (
             c.name,
-            values.get((c.name, "precision@5")),
+            values.get((c.name, precision)),
             ceiling.get((c.chunker, "precision_ceiling")),
             stats.get((c.name, "precision_attained")),
         )
@@ -131,16 +133,17 @@ def _attained(experiment: Experiment, inputs: ReportInputs) -> Blocks:
     )
     columns = (
         Column("configuration"),
-        Column("precision@5", "number"),
+        Column(precision, "number"),
         Column("ceiling", "number"),
         Column("attained", "share"),
     )
     return [
         head,
         paragraph(
-            "A query with fewer than 5 relevant chunks cannot reach a precision@5 of 1, however "
-            "they are ranked. The ceiling is the best mean that the chunker allows; the attained "
-            "share is the mean precision@5 divided by it."
+            f"A query with fewer than {experiment.context} relevant chunks cannot reach a "
+            f"{precision} of 1, however they are ranked. The ceiling is the best mean "
+            "that the chunker allows; the attained "
+            f"share is the mean {precision} divided by it."
         ),
         Table(columns, rows, "", marked_rows(experiment, experiment.baseline)),
     ]

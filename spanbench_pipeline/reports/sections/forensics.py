@@ -9,7 +9,7 @@ from collections.abc import Mapping
 import pyarrow as pa
 
 from spanbench_pipeline.config.experiment import Experiment
-from spanbench_pipeline.metrics import LABEL_KS, TOP
+from spanbench_pipeline.metrics import label_ks
 from spanbench_pipeline.metrics.forensic_labels import CHANGED
 from spanbench_pipeline.reports.explanations import FORENSIC_LABELS, LABELS
 from spanbench_pipeline.reports.inputs import ReportInputs, rows_of
@@ -39,7 +39,7 @@ SUCCESS = "none: the query does not fail"
 
 def forensic(experiment: Experiment, inputs: ReportInputs) -> Blocks:
     """Labels at the usual depth, how stable they are, and how they relate to failure labels."""
-    k, note = shown_depth(experiment.depth, LABEL_KS)
+    k, note = shown_depth(experiment.depth, label_ks(experiment.context, experiment.further))
     labels = inputs.forensic_labels.select(["config", "k", "label", "stability"])
     counts = _counts(labels, k)
     return [
@@ -134,9 +134,9 @@ def _stable(config: str, queries: list[dict[str, str | None]] | None) -> tuple[V
 def _cross(experiment: Experiment, inputs: ReportInputs) -> Blocks:
     """A row a configuration and failure label, a column a forensic label."""
     head = Heading("Beside the failure labels", 3)
-    if experiment.depth < TOP:
-        why = f"Not measured: failure labels look at the top {TOP}, and rankings are "
-        return [head, paragraph(f"{why}{experiment.depth} deep.")]
+    if experiment.depth < experiment.context:
+        why = f"Not measured: failure labels look at the top {experiment.context}, and "
+        return [head, paragraph(f"{why}rankings are {experiment.depth} deep.")]
     counts: dict[tuple[str, str | None], Counter[str | None]] = {}
     for row in inputs.label_cross.to_pylist():
         pair = counts.setdefault((row["config"], row["failure_label"]), Counter())
@@ -158,12 +158,13 @@ def _cross(experiment: Experiment, inputs: ReportInputs) -> Blocks:
         *(Column(label or UNKNOWN, "count") for label in shown),
     )
     marked = frozenset(n for n, (c, _) in enumerate(keys) if c == experiment.baseline)
-    caption = f"Queries that have both labels, each at k = {TOP}; pairs sum to the queries."
+    k = experiment.context
+    caption = f"Queries that have both labels, each at k = {k}; pairs sum to the queries."
     return [
         head,
         paragraph(
             "Failure labels name a lever and exist only for queries that fail; forensic labels say "
-            f"what happened to every query. Both look at the top {TOP} here."
+            f"what happened to every query. Both look at the top {experiment.context} here."
         ),
         Table(columns, tuple(rows), caption, marked)
         if rows

@@ -10,10 +10,9 @@ import pyarrow.compute as pc
 
 from spanbench_pipeline.analysis.aggregate import MACRO
 from spanbench_pipeline.config.experiment import Experiment
-from spanbench_pipeline.metrics import CHAR_METRICS, TOP
+from spanbench_pipeline.metrics import CHAR_METRICS, chunk_metrics_at
 from spanbench_pipeline.metrics.depths import unreached
 from spanbench_pipeline.metrics.failure_labels import EVERY_LABEL, LABELS
-from spanbench_pipeline.reports.explanations import METRICS
 from spanbench_pipeline.reports.inputs import MEASURED, ReportInputs, metric_name, rows_of
 from spanbench_pipeline.reports.render.blocks import Bar, Column, Panel, Picture, Table, Value
 
@@ -39,14 +38,14 @@ def shown_depth(depth: int, ks: Iterable[int], wanted: int = SHOWN) -> tuple[int
 
 
 def no_top(experiment: Experiment) -> str:
-    """Why nothing is measured of the top 5, as a sentence; "" where rankings reach it."""
-    why = unreached(TOP, experiment.depth)
+    """Why nothing is measured of the context, as a sentence; "" where rankings reach it."""
+    why = unreached(experiment.context, experiment.depth)
     return f"Not measured: {why}." if why else ""
 
 
-def labels_at(depth: int) -> list[str]:
-    """The failure labels that lists cut at ``depth`` can have, in the order they are tried."""
-    return list(EVERY_LABEL if depth == TOP else LABELS)
+def labels_at(experiment: Experiment) -> list[str]:
+    """The failure labels that lists cut at the depth can have, in the order they are tried."""
+    return list(EVERY_LABEL if experiment.depth == experiment.context else LABELS)
 
 
 def parts_of(table: pa.Table) -> list[str]:
@@ -69,13 +68,14 @@ def metric_values(inputs: ReportInputs) -> MetricValues:
     }
 
 
-def metric_names(values: Iterable[tuple[str, str]]) -> list[str]:
-    """The metrics that ``values`` has: those of ``METRICS`` in their order, then others by name.
+def metric_names(values: Iterable[tuple[str, str]], context: int) -> list[str]:
+    """The metrics that ``values`` has: the standard ones in their order, then others by name.
 
     Those that count characters are left out: five at every k have tables of their own.
     """
     found = {name for _, name in values if name.partition("@")[0] not in CHAR_METRICS}
-    return [m for m in METRICS if m in found] + sorted(found - set(METRICS))
+    standard = [metric_name(metric, k) for metric, k in chunk_metrics_at(context)]
+    return [m for m in standard if m in found] + sorted(found - set(standard))
 
 
 def metric_table(
@@ -86,7 +86,7 @@ def metric_table(
     A configuration that was not measured has dashes and says why.
     """
     values = metric_values(inputs)
-    names = metric_names(values)
+    names = metric_names(values, experiment.context)
     states = inputs.states()
     rows: list[tuple[Value, ...]] = [
         (c.name, *(values.get((c.name, name)) for name in names), states[c.name])
@@ -118,7 +118,7 @@ def metric_bars(experiment: Experiment, inputs: ReportInputs, baseline: str) -> 
             ),
             maximum=1.0,
         )
-        for name in metric_names(values)
+        for name in metric_names(values, experiment.context)
     )
     return Picture(f"Each metric from 0 to 1, the baseline ({baseline}) marked.", panels)
 
