@@ -13,7 +13,7 @@ from spanbench_pipeline.analysis.aggregate import mean
 from spanbench_pipeline.analysis.fingerprints import Prints, by_config, differing
 from spanbench_pipeline.analysis.significance import Change, change
 from spanbench_pipeline.core import tables
-from spanbench_pipeline.metrics import OF_DOCUMENTS
+from spanbench_pipeline.metrics import CONTEXT, OF_DOCUMENTS
 from spanbench_pipeline.metrics.depths import unreached
 from spanbench_pipeline.metrics.relevance import require_one
 
@@ -139,13 +139,15 @@ def _comparable(
     if others := differing(before[None], after[None], ("documents", "queries", "gold_spans")):
         return NOT_COMPARABLE, f"not comparable, accept anew: other {' and '.join(others)}"
     past = _past_depth(metric, before[None], after[None])
+    other = _contexts(before[None], after[None])
     if old is None:
-        said = f" ({past})" if past else ""
+        said = f" ({past or other})" if past or other else ""
         return NOT_ACCEPTED, f"the accepted run does not have this metric{said}; accept anew"
     if past:
         return NOT_COMPARABLE, f"not comparable: {past}; accept anew"
     if new is None:
-        return NOT_COMPARABLE, "this run does not have this metric; accept anew"
+        said = f" ({other})" if other else ""
+        return NOT_COMPARABLE, f"this run does not have this metric{said}; accept anew"
     reasons = _other_measure(metric[0], before[config], after[config])
     if metric[0] == "mrr" and (why := _depths(before[None], after[None])):
         reasons.append(why)
@@ -166,6 +168,12 @@ def _past_depth(metric: Metric, before: Prints, after: Prints) -> str:
     if name in OF_DOCUMENTS or not (why := unreached(k, shallower)):
         return ""
     return _depths(before, after) or why
+
+
+def _contexts(before: Prints, after: Prints) -> str:
+    """Return how many chunks a reader is given in two runs, where that differs; else empty."""
+    contexts = [run.get("context", str(CONTEXT)) for run in (before, after)]
+    return "" if contexts[0] == contexts[1] else f"context {contexts[0]} before, {contexts[1]} now"
 
 
 def _depths(before: Prints, after: Prints) -> str:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator
+from dataclasses import replace
 from random import Random
 
 from spanbench_pipeline.calibration import oracle
@@ -18,11 +19,15 @@ QUERIES = 30
 """Queries of a small corpus; as many corpora as the cases need."""
 
 
-def compare(n_cases: int, seed: int) -> list[Tally]:
-    """All measures of ``n_cases`` queries, each with its list, chunks and gold."""
+def compare(n_cases: int, seed: int, context: int = 5) -> list[Tally]:
+    """Return all measures of ``n_cases`` queries, each with its list, chunks and gold.
+
+    ``context`` is how many chunks a reader is given.
+    """
     tallies = Tallies(AGAINST, TOLERANCE)
     for n, world in enumerate(worlds(n_cases, seed)):
-        _hold(f"corpus {n}", world, world.measured(), tallies)
+        asked = replace(world, context=context)
+        _hold(f"corpus {n}", asked, asked.measured(), tallies)
     return tallies.all()
 
 
@@ -38,8 +43,8 @@ def _hold(where: str, world: World, measured: Measured, tallies: Tallies) -> Non
         q: oracle.Asked(gold, world.ranked[q], world.chunks, world.depth)
         for q, gold in world.gold.items()
     }
-    _metrics(where, asked, measured, tallies)
-    _labels(where, asked, measured, tallies)
+    _metrics(where, asked, world.context, measured, tallies)
+    _labels(where, asked, world.context, measured, tallies)
     _spans(where, asked, measured, tallies)
     _bounds(where, asked, measured, tallies)
 
@@ -47,8 +52,10 @@ def _hold(where: str, world: World, measured: Measured, tallies: Tallies) -> Non
 Queries = dict[str, oracle.Asked]
 
 
-def _metrics(where: str, asked: Queries, measured: Measured, tallies: Tallies) -> None:
-    expected = {q: oracle.metrics(a) for q, a in asked.items()}
+def _metrics(
+    where: str, asked: Queries, context: int, measured: Measured, tallies: Tallies
+) -> None:
+    expected = {q: oracle.metrics(a, context) for q, a in asked.items()}
     for row in measured.tables["query_metrics"].to_pylist():
         query, metric, k, value = (row[c] for c in ("query_id", "metric", "k", "value"))
         at = f"{where}, {query}"
@@ -60,7 +67,7 @@ def _metrics(where: str, asked: Queries, measured: Measured, tallies: Tallies) -
             tallies.add(name, at, value, expected[query][name])
 
 
-def _labels(where: str, asked: Queries, measured: Measured, tallies: Tallies) -> None:
+def _labels(where: str, asked: Queries, context: int, measured: Measured, tallies: Tallies) -> None:
     for row in measured.tables["forensic_labels"].to_pylist():
         query, k = asked[row["query_id"]], row["k"]
         at = f"{where}, {row['query_id']}, k {k}"
@@ -72,7 +79,7 @@ def _labels(where: str, asked: Queries, measured: Measured, tallies: Tallies) ->
     labels = {row["query_id"]: row["label"] for row in rows}
     for query_id, query in asked.items():
         at = f"{where}, {query_id}"
-        tallies.add("failure label", at, labels.get(query_id), oracle.failure_label(query))
+        tallies.add("failure label", at, labels.get(query_id), oracle.failure_label(query, context))
 
 
 def _spans(where: str, asked: Queries, measured: Measured, tallies: Tallies) -> None:

@@ -75,22 +75,22 @@ class Asked:
         return Fraction(len(characters(span) & union(pieces)), len(characters(span))) >= HALF
 
 
-def metrics(asked: Asked) -> dict[str, float | None]:
-    """The metrics of ``measures.METRICS``, by ``metric@k``."""
+def metrics(asked: Asked, context: int = 5) -> dict[str, float | None]:
+    """Return the metrics of chunks and spans, by ``metric@k``, for a reader of so many chunks."""
     relevant = set(asked.relevant)
     ranks = [rank for rank, piece in enumerate(asked.ranked, 1) if piece in relevant]
-    grounded = [asked.holds(asked.ranked[:5], span) for span in asked.gold]
-    found = asked.gold_chars & union(asked.ranked[:5])
+    grounded = [asked.holds(asked.ranked[:context], span) for span in asked.gold]
+    found = asked.gold_chars & union(asked.ranked[:context])
     gain = sum(1 / math.log2(rank + 1) for rank in ranks if rank <= 10)
     best = sum(1 / math.log2(rank + 1) for rank in range(1, min(len(relevant), 10) + 1))
     in_ten = sum(rank <= 10 for rank in ranks)
     return {
-        "precision@5": sum(rank <= 5 for rank in ranks) / 5,
+        f"precision@{context}": sum(rank <= context for rank in ranks) / context,
         "recall@10": in_ten / len(relevant) if relevant else None,
         "mrr": 1 / ranks[0] if ranks else 0.0,
-        "span_coverage@5": len(found) / len(asked.gold_chars),
-        "span_recall@5": sum(grounded) / len(grounded),
-        "complete_grounding@5": float(all(grounded)),
+        f"span_coverage@{context}": len(found) / len(asked.gold_chars),
+        f"span_recall@{context}": sum(grounded) / len(grounded),
+        f"complete_grounding@{context}": float(all(grounded)),
         "ndcg@10": gain / best if relevant else None,
     }
 
@@ -150,19 +150,19 @@ def stability(asked: Asked, k: int) -> dict[str, str]:
     return changed | {f"factor {n}": forensic_label(asked, k, factor=n) for n in (2, 5)}
 
 
-def failure_label(asked: Asked) -> str | None:
+def failure_label(asked: Asked, context: int = 5) -> str | None:
     """The first of the failure labels that holds; None for a query that does not fail."""
-    failed = [span for span in asked.gold if not asked.holds(asked.ranked[:5], span)]
+    failed = [span for span in asked.gold if not asked.holds(asked.ranked[:context], span)]
     if not failed:
         return None
-    top, relevant = set(asked.ranked[:5]), set(asked.relevant)
+    top, relevant = set(asked.ranked[:context]), set(asked.relevant)
     touching = [[c for c in asked.chunks if characters(c) & characters(s)] for s in failed]
-    if relevant and len(relevant) < 5 and relevant <= top:
+    if relevant and len(relevant) < context and relevant <= top:
         return "ceiling-bound"
     if any(len(chunks) > 1 for chunks in touching):
         return "chunk-severance"
     if any(chunk not in asked.ranked for chunks in touching for chunk in chunks):
-        return "depth-bound" if asked.depth == 5 <= len(asked.given) else "retrieval-miss"
+        return "depth-bound" if asked.depth == context <= len(asked.given) else "retrieval-miss"
     if any(chunk not in top for chunks in touching for chunk in chunks):
         return "rank-miss"
     return "partial-grounding"

@@ -31,6 +31,7 @@ class World:
     ranked: Mapping[str, Sequence[Place]]
     subsets: Mapping[str, str | None] = field(default_factory=dict)
     depth: int = 64
+    context: int = 5
 
     def evalset(self) -> EvalSet:
         """The eval set, held to every invariant, as any corpus is."""
@@ -90,6 +91,7 @@ class World:
             corpus=CORPUS,
             config=CONFIG,
             depth=self.depth,
+            context=self.context,
         )
 
 

@@ -77,7 +77,7 @@ def audit(inputs: ReportInputs, config: str, context: int = CONTEXT) -> Audit:
     return Audit(_json_lines(lines), _json_lines(labels))
 
 
-def missed_spans(inputs: ReportInputs, config: str, context: int = CONTEXT) -> dict[str, list[Row]]:
+def missed_spans(inputs: ReportInputs, config: str, context: int) -> dict[str, list[Row]]:
     """Query -> its gold spans with under half of their characters in the context, with text."""
     text_of = {(g["query_id"], g["span_no"]): g["text"] for g in inputs.gold_spans.to_pylist()}
     found: dict[str, list[Row]] = defaultdict(list)

@@ -133,7 +133,7 @@ def _patterns(experiment: Experiment, inputs: ReportInputs, baseline: str) -> It
     bars = label_bars("Failing queries", counts, maximum=counts[0][1])
     yield Picture(f"Failing queries of {baseline} by label.", (bars,))
     failing = sum(count for _, count in counts)
-    missed = missed_spans(inputs, baseline)
+    missed = missed_spans(inputs, baseline, experiment.context)
     text_of = {row["query_id"]: row["query"] for row in inputs.queries.to_pylist()}
     for label, count in counts:
         labelled = rows_of(inputs.failure_labels, config=baseline, label=label)

@@ -31,7 +31,7 @@ def place(span_no: int, start: int, end: int, query: str = "q", doc: str = "A") 
 
 
 def outcome(covered: int, *at: Any, config: str = "c", **more: Any) -> Row:
-    return {"config": config, "covered_chars": covered} | place(*at, **more)
+    return {"config": config, "k": 5, "covered_chars": covered} | place(*at, **more)
 
 
 def ranked(query: str, rank: int, score: float, config: str = "c") -> Row:

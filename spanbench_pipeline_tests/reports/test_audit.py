@@ -88,13 +88,13 @@ def test_labels_carry_their_evidence() -> None:
 
 def test_a_span_with_exactly_half_of_its_characters_is_not_missed() -> None:
     given = tiny.inputs()
-    assert "q1" not in missed_spans(given, "halves + hybrid")  # 10 of 20 characters
+    assert "q1" not in missed_spans(given, "halves + hybrid", 5)  # 10 of 20 characters
     rows = given.span_outcomes.to_pylist()
     for row in rows:
         if (row["config"], row["query_id"]) == ("halves + hybrid", "q1"):
             row["covered_chars"] = 9
     fewer = replace(given, span_outcomes=tables.from_rows("span_outcomes", rows))
-    assert [s["text"] for s in missed_spans(fewer, "halves + hybrid")["q1"]] == [tiny.NASTY]
+    assert [s["text"] for s in missed_spans(fewer, "halves + hybrid", 5)["q1"]] == [tiny.NASTY]
 
 
 def test_an_empty_list_is_a_line_all_the_same() -> None:

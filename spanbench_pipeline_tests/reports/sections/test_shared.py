@@ -13,7 +13,8 @@ from spanbench_pipeline.reports.sections.shared import (
 
 def test_metrics_that_count_characters_are_not_among_the_others() -> None:
     found = {"mrr", "precision@5", "ndcg@10", "char_recall_union@8", "chars_retrieved@1"}
-    assert metric_names(("c", name) for name in found) == ["precision@5", "mrr", "ndcg@10"]
+    assert metric_names((("c", name) for name in found), 5) == ["precision@5", "mrr", "ndcg@10"]
+    assert metric_names((("c", name) for name in found), 3) == ["mrr", "ndcg@10", "precision@5"]
 
 
 def test_parts_come_by_name_with_their_mean_last() -> None:
