@@ -299,6 +299,18 @@ def test_two_corpora_at_once_are_refused():
         compare(held, both)
 
 
+def test_no_value_of_another_context_is_compared() -> None:
+    held = run({"a": {"precision": [1.0], "mrr": [1.0]}})
+    now = run({"a": {"mrr": [1.0]}}, {"context": "3"})
+    row = compare(held, now)["a", "precision"]
+    assert (row["verdict"], row["difference"]) == ("not comparable", None)
+    assert "(context 5 before, 3 now)" in row["comparable"]
+    assert compare(held, now)["a", "mrr"]["verdict"] == "pass"
+    new = compare(now, held)["a", "precision"]
+    assert new["verdict"] == "not accepted"
+    assert "(context 3 before, 5 now)" in new["comparable"]
+
+
 def test_another_depth_is_another_mrr():
     found = compare(run({"a": ALL}), run({"a": ALL}, {"depth": "20"}))
     assert verdict_of(found) == dict.fromkeys(ALL, "pass") | {"mrr": "not comparable"}
