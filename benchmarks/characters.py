@@ -18,9 +18,9 @@ import pyarrow as pa
 from timing import growth, timed
 
 from spanbench_pipeline.core import tables
-from spanbench_pipeline.metrics import KS
 from spanbench_pipeline.metrics.character_metrics import character_metrics
 from spanbench_pipeline.metrics.forensic_labels import forensic_labels
+from spanbench_pipeline.metrics.quality.characters import DEPTHS
 
 N_DOCS, DOC_CHARS, CHUNK_CHARS, SPANS_A_QUERY, SPAN_CHARS, DEPTH = 72, 100_000, 500, 3, 300, 64
 
@@ -82,7 +82,7 @@ def _by_sets(corpus: Corpus) -> Cells:
     for row in rankings.to_pylist():
         query, k, characters = row["query_id"], row["rank"], retrieved[row["query_id"]]
         characters |= _characters(row)
-        if k in KS:
+        if k in DEPTHS:
             hit = len(characters & gold[query])
             found[query, "chars_retrieved", k] = len(characters)
             found[query, "char_precision_union", k] = hit / len(characters)

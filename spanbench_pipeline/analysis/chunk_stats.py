@@ -8,8 +8,8 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from spanbench_pipeline.config.experiment import CONTEXT
 from spanbench_pipeline.core import spans, tables
-from spanbench_pipeline.metrics import CONTEXT
 from spanbench_pipeline.metrics.relevance import Bools, Ints, Relevance, judge, require_one
 
 

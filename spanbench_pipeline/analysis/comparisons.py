@@ -14,9 +14,8 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from spanbench_pipeline.analysis.aggregate import values_by_query
-from spanbench_pipeline.config.experiment import Configuration, lever_differences
+from spanbench_pipeline.config.experiment import CONTEXT, Configuration, lever_differences
 from spanbench_pipeline.core import spans, tables
-from spanbench_pipeline.metrics import CONTEXT
 from spanbench_pipeline.metrics.lists import deduplicate
 from spanbench_pipeline.metrics.relevance import require_one, spans_by_query
 

@@ -9,9 +9,8 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from spanbench_pipeline.analysis.aggregate import mean, values_by_query
-from spanbench_pipeline.config.experiment import Configuration
+from spanbench_pipeline.config.experiment import CONTEXT, Configuration
 from spanbench_pipeline.core import tables
-from spanbench_pipeline.metrics import CONTEXT
 from spanbench_pipeline.metrics.lists import deduplicate
 from spanbench_pipeline.metrics.relevance import require_one, spans_by_query
 

@@ -5,8 +5,8 @@ from __future__ import annotations
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from spanbench_pipeline.config.experiment import CONTEXT
 from spanbench_pipeline.core import tables
-from spanbench_pipeline.metrics import CONTEXT
 from spanbench_pipeline.metrics.relevance import require_one
 
 

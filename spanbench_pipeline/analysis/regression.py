@@ -12,17 +12,16 @@ import pyarrow as pa
 from spanbench_pipeline.analysis.aggregate import mean
 from spanbench_pipeline.analysis.fingerprints import Prints, by_config, differing
 from spanbench_pipeline.analysis.significance import Change, change
+from spanbench_pipeline.config.experiment import CONTEXT
 from spanbench_pipeline.core import tables
-from spanbench_pipeline.metrics import CONTEXT, OF_DOCUMENTS
+from spanbench_pipeline.metrics import registry
 from spanbench_pipeline.metrics.depths import unreached
 from spanbench_pipeline.metrics.relevance import require_one
 
 COMPARABLE = "comparable"
 ACROSS = ", with "
 """What follows ``comparable`` where a difference has to be known to read the two values."""
-CHUNK_COUNTING = ("precision", "recall", "mrr", "ndcg")
 """Metrics that count chunks: another chunker or encoder makes another measure of them."""
-NO_QUALITY = ("chars_retrieved",)
 """Metrics of which neither more nor less is better: they change, and no more is said."""
 
 PASS, CHANGED, REGRESSION, IMPROVED = "pass", "changed", "regression", "improved"
@@ -69,7 +68,7 @@ def regression(accepted: Run, current: Run, rule: Rule, *, corpus: str) -> pa.Ta
 
     - ``regression``: the mean fell by ``minimum_effect`` or more, and p < ``level``;
     - ``improved``: the mean rose so; ``changed``: some query's value changed, but neither holds,
-      or the metric is of ``NO_QUALITY``;
+      or the metric is a cost;
       ``pass``: every query has its accepted value;
     - ``not comparable``: ``comparable`` says why; both means are then over all defined values;
     - ``new configuration``: the accepted run did not know it; ``not accepted``: it knew it, but had
@@ -165,7 +164,7 @@ def _past_depth(metric: Metric, before: Prints, after: Prints) -> str:
     """
     name, k = metric
     shallower = min(int(before["depth"]), int(after["depth"]))
-    if name in OF_DOCUMENTS or not (why := unreached(k, shallower)):
+    if name in registry.of_documents() or not (why := unreached(k, shallower)):
         return ""
     return _depths(before, after) or why
 
@@ -184,7 +183,7 @@ def _depths(before: Prints, after: Prints) -> str:
 
 def _other_measure(metric: str, before: Prints, after: Prints) -> list[str]:
     """Return why a metric that counts chunks is another measure now; [] for one that does not."""
-    if metric not in CHUNK_COUNTING:
+    if metric not in registry.chunk_counting():
         return []
     reasons = []
     if differing(before, after, ("chunks",)):
@@ -246,7 +245,7 @@ def _compared(metric: str, old: Values, new: Values, rule: Rule) -> dict[str, An
 def _verdict(metric: str, found: Change | None, rule: Rule, changed: bool) -> str:
     if not changed:
         return PASS
-    if metric in NO_QUALITY:
+    if metric in registry.names(lambda metric: not metric.is_quality):
         return CHANGED
     if found is None or not found.difference or found.p >= rule.level:
         return CHANGED

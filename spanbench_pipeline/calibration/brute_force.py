@@ -10,7 +10,8 @@ from random import Random
 from spanbench_pipeline.calibration import oracle
 from spanbench_pipeline.calibration.tally import Tallies, Tally
 from spanbench_pipeline.calibration.world import World, small
-from spanbench_pipeline.metrics import CHAR_METRICS
+from spanbench_pipeline.metrics import registry
+from spanbench_pipeline.metrics.metric import metric_label
 from spanbench_pipeline.scoring.measured import Measured
 
 AGAINST = "brute force: sets of characters"
@@ -59,11 +60,11 @@ def _metrics(
     for row in measured.tables["query_metrics"].to_pylist():
         query, metric, k, value = (row[c] for c in ("query_id", "metric", "k", "value"))
         at = f"{where}, {query}"
-        if metric in CHAR_METRICS:
+        if metric in registry.characters():
             by_k = oracle.character_metrics(asked[query], k)
             tallies.add(f"{metric}@k", f"{at}, k {k}", value, by_k[metric])
         else:
-            name = metric if k is None else f"{metric}@{k}"
+            name = metric_label(metric, k)
             tallies.add(name, at, value, expected[query][name])
 
 

@@ -15,7 +15,7 @@ import pyarrow as pa
 from spanbench_pipeline.calibration.brute_force import worlds
 from spanbench_pipeline.calibration.tally import Tallies, Tally
 from spanbench_pipeline.calibration.world import CONFIG, CORPUS, World
-from spanbench_pipeline.metrics import label_ks
+from spanbench_pipeline.metrics import registry
 from spanbench_pipeline.metrics.character_metrics import character_metrics
 from spanbench_pipeline.metrics.forensic_labels import forensic_labels
 from spanbench_pipeline.scoring.measured import Measured, measure
@@ -62,7 +62,7 @@ def _means(where: str, world: World, measured: Measured, tallies: Tallies) -> No
 def _counts(where: str, world: World, measured: Measured, tallies: Tallies) -> None:
     tables = measured.tables
     labels = Counter(row["k"] for row in tables["forensic_labels"].to_pylist() if row["label"])
-    for k in [k for k in label_ks() if k <= world.depth]:
+    for k in [k for k in registry.label_ks() if k <= world.depth]:
         tallies.add("forensic labels sum to the queries", where, labels[k], len(world.gold))
     crossed = sum(tables["label_cross"]["n_queries"].to_pylist())
     tallies.add("crossed labels sum to the queries", where, crossed, len(world.gold))

@@ -13,6 +13,7 @@ from dataclasses import dataclass
 
 from spanbench_pipeline.calibration.tally import Tallies, Tally
 from spanbench_pipeline.calibration.world import Place, World
+from spanbench_pipeline.metrics.metric import metric_label
 
 AGAINST = "golden vectors, by hand"
 TOLERANCE = 1e-12
@@ -263,7 +264,7 @@ def facts(vector: Vector) -> dict[str, Expected]:
     tables = vector.world().measured().tables
     found: dict[str, Expected] = {"failure label": None}
     for row in tables["query_metrics"].to_pylist():
-        name = row["metric"] if row["k"] is None else f"{row['metric']}@{row['k']}"
+        name = metric_label(row["metric"], row["k"])
         found[name] = row["value"]
     for row in tables["forensic_labels"].to_pylist():
         found[f"label@{row['k']}"] = row["label"]

@@ -12,6 +12,7 @@ from spanbench_pipeline.calibration.tally import Tallies, Tally
 from spanbench_pipeline.calibration.world import World, large
 from spanbench_pipeline.formats import trec
 from spanbench_pipeline.formats.ids import encode
+from spanbench_pipeline.metrics.metric import metric_label
 
 TOLERANCE = 1e-9
 MEASURES = {"precision@5": "P@5", "recall@10": "R@10", "mrr": "RR", "ndcg@10": "nDCG@10"}
@@ -32,7 +33,7 @@ def compare(n_cases: int, seed: int) -> list[Tally]:
     world = large(Random(seed), n_cases)
     theirs = _theirs(world)
     for row in world.measured().tables["query_metrics"].to_pylist():
-        name = row["metric"] if row["k"] is None else f"{row['metric']}@{row['k']}"
+        name = metric_label(row["metric"], row["k"])
         key = encode(row["query_id"]), MEASURES.get(name)
         if key in theirs:
             tallies.add(name, row["query_id"], row["value"], theirs[key])

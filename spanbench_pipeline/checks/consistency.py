@@ -17,8 +17,7 @@ import pyarrow.compute as pc
 from spanbench_pipeline.checks.invariants import TOLERANCE, Rows, list_name
 from spanbench_pipeline.checks.row_keys import in_groups, key_codes, n_codes, values_before
 from spanbench_pipeline.checks.scope import admitted
-from spanbench_pipeline.config.experiment import LEVERS
-from spanbench_pipeline.metrics import CONTEXT
+from spanbench_pipeline.config.experiment import CONTEXT, LEVERS
 
 
 def unordered_scores(rankings: pa.Table) -> Rows:

@@ -27,7 +27,7 @@ from spanbench_pipeline.checks.row_keys import (
     span_lengths,
     values_before,
 )
-from spanbench_pipeline.metrics import CONTEXT
+from spanbench_pipeline.config.experiment import CONTEXT
 
 SETTINGS: dict[str, tuple[str, int]] = {
     "": ("0.5", 3),

@@ -18,16 +18,10 @@ import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from spanbench_pipeline.config.experiment import CONTEXT
 from spanbench_pipeline.core import spans
-from spanbench_pipeline.metrics import (
-    CHAR_METRICS,
-    CONTEXT,
-    MAY_BE_UNDEFINED,
-    OF_DOCUMENTS,
-    Metric,
-    character_ks,
-    chunk_metrics_at,
-)
+from spanbench_pipeline.metrics import registry
+from spanbench_pipeline.metrics.metric import MetricAt
 
 Rows = list[dict[str, Any]]
 Cell = tuple[Any, ...]
@@ -37,9 +31,6 @@ Mean = tuple[float | None, int]
 
 TOLERANCE = 1e-12
 """How far a recomputed mean may be from the stored one."""
-
-UNBOUNDED = ("chars_retrieved", "char_recall_paper")
-"""Metrics that may exceed 1: a count, and a sum over chunks that may overlap."""
 
 UNIT_TOLERANCE = 1e-5
 """How far the length of a unit vector of float32 may be from 1."""
@@ -132,43 +123,51 @@ def wrong_ranking_offsets(rankings: pa.Table, chunks: pa.Table) -> Rows:
 
 
 def metrics_out_of_range(metrics: pa.Table) -> Rows:
-    """Rows of query_metrics, config_metrics or clause_type_metrics outside [0, 1], NaN included.
+    """Return rows of query_metrics or of means of it outside their metric's bounds, NaN included.
 
-    Those of ``UNBOUNDED`` have no upper end, but are finite.
+    Without an upper bound a value must be finite. A metric that is not known has [0, 1].
     """
     value = metrics["value"]
-    unbounded = pc.is_in(metrics["metric"], value_set=pa.array(UNBOUNDED))
-    below = pc.or_(pc.less_equal(value, 1.0), pc.and_(unbounded, pc.is_finite(value)))
-    holds = pc.and_(pc.greater_equal(value, 0.0), below)
+    holds = _within(value, 0.0, 1.0)
+    for name, metric in registry.metrics().items():
+        if metric.bounds != (0.0, 1.0):
+            within = _within(value, *metric.bounds)
+            holds = pc.if_else(pc.equal(metrics["metric"], name), within, holds)
     return _offending(metrics, pc.fill_null(holds, True), "config", "metric", "k")
+
+
+def _within(value: pa.ChunkedArray, least: float, most: float | None) -> Any:
+    below = pc.is_finite(value) if most is None else pc.less_equal(value, most)
+    return pc.and_(pc.greater_equal(value, least), below)
 
 
 def missing_metrics(
     query_metrics: pa.Table,
     queries: pa.Table,
     depth: int | None = None,
-    also: Sequence[Metric] = (),
+    also: Sequence[MetricAt] = (),
     context: int = CONTEXT,
-    further: Sequence[Metric] = (),
+    further: Sequence[MetricAt] = (),
 ) -> Rows:
-    """Queries without a metric, metrics of no query, and nulls, but for ``MAY_BE_UNDEFINED``.
+    """Return queries without a metric, metrics of no query, and nulls where a metric is defined.
 
-    With the ``depth`` of the lists, the metrics that count characters must be there too, at every k
-    of ``KS``, but nothing at a k past the depth, and no other metric. ``also`` are metrics, with
-    their k, that this configuration has beside them, whatever the depth; ``further`` are those
+    With the ``depth`` of the lists, the metrics that count characters must be there too, at every
+    k that they have, but nothing at a k past the depth, and no other metric. ``also`` are metrics,
+    with their k, that this configuration has beside them, whatever the depth; ``further`` are those
     that the experiment asks for.
     """
     asked = set(queries["query_id"].to_pylist())
-    wanted_metrics = list(chunk_metrics_at(context, further))
+    wanted_metrics = list(registry.of_results(context, further))
     if depth is not None:
-        wanted_metrics += [(m, k) for m in CHAR_METRICS for k in character_ks(further)]
+        wanted_metrics = list(registry.measured(context, further))
         wanted_metrics = [(m, k) for m, k in wanted_metrics if k is None or k <= depth]
     has: dict[tuple[Any, ...], set[str]] = {metric: set() for metric in (*wanted_metrics, *also)}
     expected = set(has)
     named = query_metrics.select(["metric", "k", "query_id", "value"])
     for metric, k, query in zip(*(c.to_pylist() for c in named.columns[:3]), strict=True):
         has.setdefault((metric, k), set()).add(query)
-    defined = pc.is_in(named["metric"], pa.array(MAY_BE_UNDEFINED, pa.string()))
+    may_be_undefined = registry.names(lambda metric: bool(metric.undefined))
+    defined = pc.is_in(named["metric"], pa.array(may_be_undefined, pa.string()))
     nulls: Rows = named.filter(pc.and_not(named["value"].is_null(), defined)).to_pylist()
     return nulls + [
         {"metric": metric, "k": k, "query_id": query}
@@ -179,10 +178,12 @@ def missing_metrics(
 
 
 def past_depth(table: pa.Table, depth: int) -> Rows:
-    """Rows at a k that lists of ``depth`` do not reach, but for metrics of ``OF_DOCUMENTS``."""
+    """Return rows at a k that lists of ``depth`` do not reach; documents are not lists."""
     holds = pc.fill_null(pc.less_equal(table["k"], depth), True)
     if "metric" in table.column_names:
-        holds = pc.or_(holds, pc.is_in(table["metric"], value_set=pa.array(OF_DOCUMENTS)))
+        holds = pc.or_(
+            holds, pc.is_in(table["metric"], value_set=pa.array(registry.of_documents()))
+        )
     key = [
         c for c in ("config", "query_id", "subset", "metric", "bound") if c in table.column_names
     ]

@@ -6,12 +6,12 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from spanbench_pipeline.analysis.aggregate import MACRO
-from spanbench_pipeline.analysis.regression import CHUNK_COUNTING
 from spanbench_pipeline.cli import terminal
-from spanbench_pipeline.config.experiment import Experiment
+from spanbench_pipeline.config.experiment import CONTEXT, Experiment
 from spanbench_pipeline.config.project import Project
-from spanbench_pipeline.metrics import CHAR_METRICS, CONTEXT, Metric, printed
+from spanbench_pipeline.metrics import registry
 from spanbench_pipeline.metrics.depths import absent, reached
+from spanbench_pipeline.metrics.metric import MetricAt, metric_label
 from spanbench_pipeline.storage import parquet
 from spanbench_pipeline.storage.results import ResultsStore
 
@@ -57,7 +57,7 @@ def show(project: Project, experiment: Experiment) -> str:
             continue
         found = [means[(config.name, None, metric, k)] for metric, k in shown]
         rows.append([config.name, counts[config.chunker], *(_figure(v) for v in found)])
-    head = ["configuration", "chunks", *(m if k is None else f"{m}@{k}" for m, k in shown)]
+    head = ["configuration", "chunks", *(metric_label(*metric) for metric in shown)]
     title = f"corpus {experiment.corpus}: {experiment.description}"
     table = f"{title}\n{terminal.table(head, rows, right=range(1, len(head)))}"
     below = [
@@ -67,17 +67,17 @@ def show(project: Project, experiment: Experiment) -> str:
     return "\n\n".join(["\n".join([table, *below]), *_by_part(experiment, means)])
 
 
-def _columns(experiment: Experiment) -> tuple[Metric, ...]:
-    """The metrics of the table: the printed ones, and those that the experiment asks for."""
-    named = [m for m in experiment.further if m[0] not in CHAR_METRICS]
-    wanted = tuple(dict.fromkeys((*printed(experiment.context), *named)))
+def _columns(experiment: Experiment) -> tuple[MetricAt, ...]:
+    """Return the metrics of the table: the printed ones, and those that the experiment asks for."""
+    named = [m for m in experiment.further if m[0] not in registry.characters()]
+    wanted = tuple(dict.fromkeys((*registry.printed(experiment.context), *named)))
     return reached(experiment.depth, wanted)
 
 
-def past_depth(depth: int, context: int = CONTEXT, further: Sequence[Metric] = ()) -> list[str]:
+def past_depth(depth: int, context: int = CONTEXT, further: Sequence[MetricAt] = ()) -> list[str]:
     """A line for each reason why metrics of the table are absent, with their names."""
     named: dict[str, list[str]] = {}
-    for name, why in absent(depth, (*printed(context), *further)).items():
+    for name, why in absent(depth, (*registry.printed(context), *further)).items():
         named.setdefault(why, []).append(name)
     said = [f"{', '.join(names)}: {why}" for why, names in named.items()]
     return [*said, *([f"mrr: within the depth, {depth}"] if said else [])]
@@ -89,7 +89,7 @@ def _not_compared(experiment: Experiment) -> list[str]:
     if len(used) < 2:
         return []
     shown = dict(_columns(experiment))
-    counting = ", ".join(name for name in shown if name in CHUNK_COUNTING)
+    counting = ", ".join(name for name in shown if name in registry.chunk_counting())
     verb = "count" if "," in counting else "counts"
     return [
         f"{counting} {verb} chunks: not compared from one chunker to another ({', '.join(used)})"
@@ -112,7 +112,7 @@ def _by_part(experiment: Experiment, means: Mapping[Mean, Any]) -> list[str]:
         if config.name in measured
         for part in parts
     ]
-    head = ["configuration", "part", *(f"{metric}@{k}" for metric, k in PUBLISHED)]
+    head = ["configuration", "part", *(metric_label(*metric) for metric in PUBLISHED)]
     said = "characters, part by part; macro is the mean of the parts' means"
     return [f"{said}\n{terminal.table(head, rows, right=range(2, len(head)))}"]
 

@@ -32,7 +32,7 @@ from spanbench_pipeline.corpora import source
 from spanbench_pipeline.formats import FORMATS, READABLE, chunk_file, rankings_file
 from spanbench_pipeline.formats.given_file import given as given_file
 from spanbench_pipeline.formats.rankings_file import RankingsFile
-from spanbench_pipeline.metrics import CHAR_METRICS
+from spanbench_pipeline.metrics import registry
 from spanbench_pipeline.pipeline.dagster.home_state import HomeState
 from spanbench_pipeline.scoring import files as results
 from spanbench_pipeline.scoring import ranked_lists, text
@@ -280,7 +280,8 @@ def _characters(scored: Scored) -> str:
         [str(k), f"{values[0]:,.0f}", *(f"{value:.3f}" for value in values[1:])]
         for k, values in text.characters(scored.measured)
     ]
-    table = terminal.table(["k", *CHAR_METRICS], rows, right=range(len(CHAR_METRICS) + 1))
+    head = ["k", *registry.characters()]
+    table = terminal.table(head, rows, right=range(len(head)))
     return "\n".join(filter(None, [table, text.ks_past_said(scored.depth)]))
 
 

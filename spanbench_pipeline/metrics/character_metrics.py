@@ -1,4 +1,4 @@
-"""Precision and recall in characters, at every k of ``KS``, in two scorings that are never mixed.
+"""Precision and recall in characters, at several depths, in two scorings that are never mixed.
 
 ``union`` counts every character once, so it always lies in [0, 1]. ``paper`` is the scoring of
 LegalBench-RAG (arXiv 2408.10343): it sums over chunks, so that its recall may exceed 1 where chunks
@@ -16,7 +16,8 @@ import numpy.typing as npt
 import pyarrow as pa
 
 from spanbench_pipeline.core import spans, tables
-from spanbench_pipeline.metrics import CHAR_METRICS, KS
+from spanbench_pipeline.metrics import registry
+from spanbench_pipeline.metrics.quality.characters import DEPTHS
 from spanbench_pipeline.metrics.ranked_spans import RankedSpans, read
 from spanbench_pipeline.metrics.relevance import Ints
 
@@ -32,9 +33,9 @@ def character_metrics(
     config: str,
     depth: int,
     foreign: bool = False,
-    ks: Sequence[int] = KS,
+    ks: Sequence[int] = DEPTHS,
 ) -> pa.Table:
-    """Return rows of ``query_metrics`` of one configuration: ``CHAR_METRICS`` at each of ``ks``.
+    """Return rows of ``query_metrics``: the metrics that count characters, at each of ``ks``.
 
     A k past ``depth`` is left out; a list shorter than k is used whole. A place that a list holds
     twice counts at its first rank and the rest close up; with ``foreign`` the paper scoring takes
@@ -48,17 +49,17 @@ def character_metrics(
     ks = [k for k in ks if k <= depth]
     values = [(*union_scores(lists, k), *paper_scores(summed, shared, k)) for k in ks]
     n = len(lists.query_ids)
-    per_cell = len(ks) * len(CHAR_METRICS)
+    per_cell = len(ks) * len(registry.characters())
     return tables.from_columns(
         "query_metrics",
         {
             "corpus": pa.repeat(corpus, n * per_cell),
             "config": pa.repeat(config, n * per_cell),
             "query_id": lists.query_ids.take(np.tile(np.arange(n), per_cell)),
-            "metric": pa.array(CHAR_METRICS).take(
-                np.tile(np.repeat(np.arange(len(CHAR_METRICS)), n), len(ks))
+            "metric": pa.array(registry.characters()).take(
+                np.tile(np.repeat(np.arange(len(registry.characters())), n), len(ks))
             ),
-            "k": pa.array(np.repeat(np.array(ks, np.int64), n * len(CHAR_METRICS))),
+            "k": pa.array(np.repeat(np.array(ks, np.int64), n * len(registry.characters()))),
             "value": pa.array(np.concatenate([np.concatenate(of_k) for of_k in values])),
         },
     )

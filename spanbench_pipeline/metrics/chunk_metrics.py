@@ -13,10 +13,12 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
+from spanbench_pipeline.config.experiment import CONTEXT
 from spanbench_pipeline.core import tables
-from spanbench_pipeline.metrics import CONTEXT, METRICS, Metric
+from spanbench_pipeline.metrics import registry
 from spanbench_pipeline.metrics.depths import reached, require_reached
 from spanbench_pipeline.metrics.lists import Lists, covered_chars, read_lists
+from spanbench_pipeline.metrics.metric import MetricAt
 from spanbench_pipeline.metrics.relevance import Bools, Ints, Relevance, judge
 
 Reals = npt.NDArray[np.float64]
@@ -31,7 +33,7 @@ def query_metrics(
     corpus: str,
     config: str,
     depth: int | None = None,
-    metrics: Sequence[Metric] = METRICS,
+    metrics: Sequence[MetricAt] | None = None,
 ) -> pa.Table:
     """Return the table ``query_metrics`` of one configuration: a row a query and metric.
 
@@ -42,7 +44,7 @@ def query_metrics(
     """
     relevance = judge(queries, gold_spans, chunks)
     lists = read_lists(rankings, relevance)
-    wanted = reached(depth, metrics)
+    wanted = reached(depth, registry.of_results() if metrics is None else metrics)
     values = _values(lists, relevance, wanted)
     n = len(relevance.query_ids)
     parts = [
@@ -62,7 +64,9 @@ def query_metrics(
     return tables.conform("query_metrics", pa.concat_tables(parts) if parts else empty)
 
 
-def _values(lists: Lists, relevance: Relevance, metrics: Sequence[Metric]) -> dict[Metric, Reals]:
+def _values(
+    lists: Lists, relevance: Relevance, metrics: Sequence[MetricAt]
+) -> dict[MetricAt, Reals]:
     """Return each metric's values, shape (q,)."""
     of_chunks = {"precision": precision, "recall": recall, "ndcg": ndcg}
     of_spans = {
@@ -73,7 +77,7 @@ def _values(lists: Lists, relevance: Relevance, metrics: Sequence[Metric]) -> di
     covered = {
         k: covered_chars(lists, relevance, k) for name, k in metrics if name in of_spans and k
     }
-    values: dict[Metric, Reals] = {}
+    values: dict[MetricAt, Reals] = {}
     for name, k in metrics:
         if k is None:
             values[name, k] = reciprocal_rank(lists, relevance)

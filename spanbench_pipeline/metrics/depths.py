@@ -8,10 +8,8 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from spanbench_pipeline.config.experiment import Experiment
-from spanbench_pipeline.core.errors import InputError, NotMeasured
-from spanbench_pipeline.core.suggestions import nearest
-from spanbench_pipeline.metrics import CHAR_METRICS, METRICS, Metric
+from spanbench_pipeline.core.errors import NotMeasured
+from spanbench_pipeline.metrics.metric import MetricAt, metric_label
 
 
 def unreached(k: int | None, depth: int | None) -> str:
@@ -27,25 +25,15 @@ def require_reached(k: int, depth: int | None) -> None:
         raise NotMeasured(why)
 
 
-def reached(depth: int | None, metrics: Iterable[Metric] = METRICS) -> tuple[Metric, ...]:
-    """Those of ``metrics`` that lists cut at ``depth`` have, in their order."""
+def reached(depth: int | None, metrics: Iterable[MetricAt]) -> tuple[MetricAt, ...]:
+    """Return those of ``metrics`` that lists cut at ``depth`` have, in their order."""
     return tuple((metric, k) for metric, k in metrics if not unreached(k, depth))
 
 
-def absent(depth: int | None, metrics: Iterable[Metric] = METRICS) -> dict[str, str]:
-    """``metric@k`` -> why it is not measured, for those of ``metrics`` past the depth."""
+def absent(depth: int | None, metrics: Iterable[MetricAt]) -> dict[str, str]:
+    """Return ``metric@k`` -> why it is not measured, for those of ``metrics`` past the depth."""
     return {
-        f"{metric}@{k}": f"not measured: {why}"
+        metric_label(metric, k): f"not measured: {why}"
         for metric, k in metrics
         if (why := unreached(k, depth))
     }
-
-
-def require_known(experiment: Experiment) -> None:
-    """Raise InputError where the experiment asks for a metric that there is not, or takes no k."""
-    known = [name for name, k in METRICS if k is not None] + list(CHAR_METRICS)
-    for name, k in experiment.further:
-        if name not in known:
-            asked = f"{name}@{k}"
-            hint = nearest(name, known)
-            raise InputError(f"{experiment.path}: metrics: no metric {asked!r} at a k{hint}")

@@ -17,8 +17,8 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
+from spanbench_pipeline.config.experiment import CONTEXT
 from spanbench_pipeline.core import tables
-from spanbench_pipeline.metrics import CONTEXT
 from spanbench_pipeline.metrics.chunk_metrics import is_reached
 from spanbench_pipeline.metrics.depths import require_reached
 from spanbench_pipeline.metrics.lists import Lists, covered_chars, read_lists

@@ -17,7 +17,7 @@ import numpy.typing as npt
 import pyarrow as pa
 
 from spanbench_pipeline.core import spans, tables
-from spanbench_pipeline.metrics import LABEL_KS
+from spanbench_pipeline.metrics import registry
 from spanbench_pipeline.metrics.ranked_spans import RankedSpans, read
 from spanbench_pipeline.metrics.relevance import (
     Bools,
@@ -73,7 +73,7 @@ def forensic_labels(
     corpus: str,
     config: str,
     depth: int,
-    ks: Sequence[int] = LABEL_KS,
+    ks: Sequence[int] | None = None,
 ) -> pa.Table:
     """The table ``forensic_labels`` of one configuration: a row a query and k of ``ks`` to depth.
 
@@ -91,7 +91,7 @@ def forensic_labels(
     """
     lists = read(rankings, gold_spans, queries).without_repeats()
     severed = None if chunks is None else severed_spans(gold_spans, chunks)
-    at = [_Depth.of(lists, k) for k in ks if k <= depth]
+    at = [_Depth.of(lists, k) for k in (registry.label_ks() if ks is None else ks) if k <= depth]
     names = np.array(_NAMES, dtype=object)
     found = [names[of_depth.labels(severed, SETTING)] for of_depth in at]
     n = len(at) * len(lists.query_ids)
@@ -118,7 +118,7 @@ def span_states(
     corpus: str,
     config: str,
     depth: int,
-    ks: Sequence[int] = LABEL_KS,
+    ks: Sequence[int] | None = None,
 ) -> pa.Table:
     """The table ``span_states`` of one configuration: a row a gold span and k of ``ks`` to depth.
 
@@ -128,7 +128,7 @@ def span_states(
     here, whatever the state. Takes and refuses what :func:`forensic_labels` does.
     """
     lists = read(rankings, gold_spans, queries).without_repeats()
-    at = [_Depth.of(lists, k) for k in ks if k <= depth]
+    at = [_Depth.of(lists, k) for k in (registry.label_ks() if ks is None else ks) if k <= depth]
     m = gold_spans.num_rows
     severed = None if chunks is None else pa.array(severed_spans(gold_spans, chunks))
     names = np.array(STATES, dtype=object)

@@ -6,15 +6,10 @@ from collections.abc import Sequence
 
 import pyarrow as pa
 
+from spanbench_pipeline.config.experiment import CONTEXT
 from spanbench_pipeline.core import tables
-from spanbench_pipeline.metrics import (
-    CONTEXT,
-    Metric,
-    character_ks,
-    character_metrics,
-    chunk_metrics,
-    chunk_metrics_at,
-)
+from spanbench_pipeline.metrics import character_metrics, chunk_metrics, registry
+from spanbench_pipeline.metrics.metric import MetricAt
 
 
 def query_metrics(
@@ -27,7 +22,7 @@ def query_metrics(
     config: str,
     depth: int,
     context: int = CONTEXT,
-    further: Sequence[Metric] = (),
+    further: Sequence[MetricAt] = (),
 ) -> pa.Table:
     """Return the table ``query_metrics``: what ``chunk_metrics`` and ``character_metrics`` measure.
 
@@ -44,7 +39,7 @@ def query_metrics(
             corpus=corpus,
             config=config,
             depth=depth,
-            metrics=chunk_metrics_at(context, further),
+            metrics=registry.of_results(context, further),
         ),
         character_metrics.character_metrics(
             rankings,
@@ -53,7 +48,7 @@ def query_metrics(
             corpus=corpus,
             config=config,
             depth=depth,
-            ks=character_ks(further),
+            ks=registry.character_ks(further),
         ),
     ]
     return tables.conform("query_metrics", pa.concat_tables(parts))

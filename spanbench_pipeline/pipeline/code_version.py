@@ -16,11 +16,14 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from functools import cache, partial
 from importlib import metadata
 from pathlib import Path
+from pkgutil import iter_modules
 from typing import Any
 
 from spanbench_pipeline.core import plugins
 
 PACKAGE = "spanbench_pipeline"
+COLLECTED = (f"{PACKAGE}.metrics.quality",)
+"""Packages whose modules are found by looking for them: one brings in all, as imports would."""
 Parts = dict[str, dict[str, Any]]
 
 
@@ -113,6 +116,9 @@ def closure(modules: Iterable[str]) -> dict[str, Path]:
         if name not in found:
             found[name] = _file(name)
             waiting.extend(_imports(found[name], name))
+            if name in COLLECTED:
+                modules_of = iter_modules([str(found[name].parent)], f"{name}.")
+                waiting.extend(info.name for info in modules_of)
     return found
 
 

@@ -12,7 +12,7 @@ from spanbench_pipeline.config import experiment as experiments
 from spanbench_pipeline.config.experiment import Experiment
 from spanbench_pipeline.config.project import Project
 from spanbench_pipeline.core.errors import InputError
-from spanbench_pipeline.metrics.depths import require_known
+from spanbench_pipeline.metrics.registry import require_known
 from spanbench_pipeline.pipeline.stage import Stage
 from spanbench_pipeline.pipeline.stages import (
     candidates,

@@ -76,7 +76,7 @@ class Experiments:
         self.require(corpus)
         found = experiments.load(self.files[corpus])
         if found.metrics:
-            from spanbench_pipeline.metrics.depths import require_known
+            from spanbench_pipeline.metrics.registry import require_known
 
             require_known(found)
         return found

@@ -11,10 +11,11 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from spanbench_pipeline.config.experiment import CONTEXT
 from spanbench_pipeline.core.errors import NotMeasured
-from spanbench_pipeline.metrics import CONTEXT
+from spanbench_pipeline.metrics.metric import metric_label
 from spanbench_pipeline.metrics.relevance import judge
-from spanbench_pipeline.reports.inputs import MEASURED, ReportInputs, metric_name, rows_of
+from spanbench_pipeline.reports.inputs import MEASURED, ReportInputs, rows_of
 
 Row = dict[str, Any]
 
@@ -58,7 +59,7 @@ def audit(inputs: ReportInputs, config: str, context: int = CONTEXT) -> Audit:
             **{key: query[key] for key in _ASKED},
             "filters": dict(query["filters"]),
             "metrics": {
-                metric_name(m["metric"], m["k"]): m["value"] for m in metrics[query["query_id"]]
+                metric_label(m["metric"], m["k"]): m["value"] for m in metrics[query["query_id"]]
             },
             "ranking": [chunk["chunk_id"] for chunk in ranked[query["query_id"]]],
             "relevant_chunks": _surfaced(

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from spanbench_pipeline.config.experiment import Experiment, fusion_text
-from spanbench_pipeline.metrics import label_ks
+from spanbench_pipeline.metrics import registry
 from spanbench_pipeline.reports.explanations import limits
 from spanbench_pipeline.reports.inputs import ReportInputs
 from spanbench_pipeline.reports.render.blocks import (
@@ -105,7 +105,9 @@ def _set_up(experiment: Experiment, inputs: ReportInputs) -> Blocks:
 
 
 def _losses(experiment: Experiment, inputs: ReportInputs) -> Blocks:
-    k, note = shown_depth(experiment.depth, label_ks(experiment.context, experiment.further))
+    k, note = shown_depth(
+        experiment.depth, registry.label_ks(experiment.context, experiment.further)
+    )
     return losses.losses(
         inputs.span_states,
         inputs.headroom,

@@ -4,58 +4,19 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 
-from spanbench_pipeline.metrics import CONTEXT
+from spanbench_pipeline.config.experiment import CONTEXT
+from spanbench_pipeline.metrics import registry
 from spanbench_pipeline.reports.render.blocks import Inline, Items, Strong
-
-METRICS: dict[str, str] = {
-    "precision": "how much of what is shown is relevant: relevant chunks in the top {k}, "
-    "divided by {k}.",
-    "recall": "how much of what is relevant is shown: relevant chunks in the top {k}, divided by "
-    "all relevant chunks of the corpus. Undefined, and left out, where there is none.",
-    "mrr": "how early the first relevant chunk comes: 1 divided by its rank, 0 if it is not in the "
-    "list.",
-    "span_coverage": "how much of the answer is shown: characters of the gold spans inside the "
-    "top {k}, divided by all of them.",
-    "span_recall": "how many of the answer's places are shown: share of the query's gold spans "
-    "with at least half of their characters inside the top {k}.",
-    "complete_grounding": "whether the whole answer is shown: 1 if every gold span of the query "
-    "has at least half of its characters inside the top {k}, else 0.",
-    "ndcg": "how early all relevant chunks come: the sum of 1 / log2(rank + 1) over those in "
-    "the top {k}, divided by that of the best possible order. Undefined, and left out, where there "
-    "is none.",
-}
-"""Each metric in the order of the tables, in a line with its k; a mean over the queries."""
 
 FAILS = " A query fails when it is 0."
 """What is said of complete grounding at the context."""
 
-CHARACTER_METRICS: dict[str, str] = {
-    "chars_retrieved": "how much there is to read: distinct characters in the first k chunks. A "
-    "recall says nothing without it.",
-    "char_precision_union": "how much of what is to be read is gold: distinct gold characters in "
-    "the first k chunks, divided by all distinct characters there, those of wrong documents "
-    "included.",
-    "char_recall_union": "how much of the gold is there: the same, divided by the query's gold "
-    "characters.",
-    "char_precision_paper": "LegalBench-RAG's precision: characters shared by each chunk and each "
-    "gold span, summed over the pairs, divided by the sum of the chunks' lengths.",
-    "char_recall_paper": "LegalBench-RAG's recall: the same sum, divided by the sum of the gold "
-    "spans' lengths. Above 1 where overlapping chunks bring a character more than once.",
-}
-"""Each metric that counts characters, at k chunks, in a line; means over the queries."""
-
-
-ANY_DEPTH: dict[str, str] = {
-    "routing_recall": "whether the right documents are searched at all: share of the query's gold "
-    "documents among the documents that routing keeps, as many as the number behind the @.",
-}
-"""Metrics whose depth a configuration chooses, by their bare name."""
-
 
 def meaning(name: str, context: int = CONTEXT) -> str:
-    """What ``metric@k`` says, in a line; "" where there is no line for it."""
+    """Return what ``metric@k`` says, in a line; "" where there is no line for it."""
     bare, _, k = name.partition("@")
-    line = METRICS.get(bare, "").format(k=k) or ANY_DEPTH.get(bare, "")
+    metric = registry.metrics().get(bare)
+    line = "" if metric is None or metric.shown == "characters" else metric.meaning.format(k=k)
     return line + (FAILS if name == f"complete_grounding@{context}" else "")
 
 
@@ -173,6 +134,12 @@ def limits(n_documents: int, n_queries: int, n_spans: int, context: int = CONTEX
         "claimed.",
     )
     return Items((*((Strong(name), f" {text.format(k=context)}") for name, text in _LIMITS), size))
+
+
+def character_lines() -> Items:
+    """Return a line of explanation for each metric that counts characters."""
+    lines = {name: registry.metrics()[name].meaning for name in registry.characters()}
+    return Items(tuple((Strong(name), f": {line}") for name, line in lines.items()))
 
 
 def metric_lines(names: list[str], context: int = CONTEXT) -> Items:

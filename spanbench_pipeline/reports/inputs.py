@@ -70,8 +70,3 @@ def rows_of(table: pa.Table, **equal: Any) -> list[dict[str, Any]]:
 def indexed(rows: Iterable[Mapping[str, Any]], *keys: str) -> dict[tuple[Any, ...], Any]:
     """Key columns -> ``value`` of each row."""
     return {tuple(row[k] for k in keys): row["value"] for row in rows}
-
-
-def metric_name(metric: str, k: int | None) -> str:
-    """``precision`` and 5 -> ``precision@5``; a metric without a depth keeps its bare name."""
-    return metric if k is None else f"{metric}@{k}"

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections import defaultdict
+from collections.abc import Mapping
 from typing import Any
 
 import pyarrow as pa
@@ -14,6 +15,7 @@ from spanbench_pipeline.analysis.regression import (
     NOT_COMPARABLE,
     REGRESSION,
 )
+from spanbench_pipeline.metrics.metric import metric_label
 
 Rows = list[dict[str, Any]]
 SHOWN = 20
@@ -27,7 +29,7 @@ def regressions(regression: pa.Table) -> Rows:
     return [
         {
             "config": row["config"],
-            "metric": metric_name(row),
+            "metric": _metric(row),
             "n": row["n"],
             "accepted": round(row["accepted"], 4),
             "current": round(row["current"], 4),
@@ -48,7 +50,7 @@ def changes(regression: pa.Table) -> Rows:
     for row in regression.to_pylist():
         if row["n_changed"]:
             queries[row["config"]].update(row["changed_queries"])
-            metrics[row["config"]].append(metric_name(row))
+            metrics[row["config"]].append(_metric(row))
     return [
         {
             "config": config,
@@ -64,7 +66,7 @@ def not_compared(regression: pa.Table) -> Rows:
     metrics: dict[tuple[str, str, str], list[str]] = defaultdict(list)
     for row in regression.to_pylist():
         if row["verdict"] in (NOT_COMPARABLE, MISSING):
-            metrics[row["config"], row["verdict"], row["comparable"]].append(metric_name(row))
+            metrics[row["config"], row["verdict"], row["comparable"]].append(_metric(row))
     return [
         {"config": config, "verdict": verdict, "metrics": ", ".join(names), "why": why}
         for (config, verdict, why), names in sorted(metrics.items())
@@ -76,17 +78,15 @@ def across(regression: pa.Table) -> Rows:
     metrics: dict[tuple[str, str], list[str]] = defaultdict(list)
     for row in regression.to_pylist():
         if row["comparable"].startswith(COMPARABLE + ACROSS):
-            metrics[row["config"], row["comparable"]].append(metric_name(row))
+            metrics[row["config"], row["comparable"]].append(_metric(row))
     return [
         {"config": config, "metrics": named(names), "why": why}
         for (config, why), names in sorted(metrics.items())
     ]
 
 
-def metric_name(row: dict[str, Any]) -> str:
-    """``recall@10``; a metric without a depth has its bare name."""
-    metric: str = row["metric"]
-    return metric if row["k"] is None else f"{metric}@{row['k']}"
+def _metric(row: Mapping[str, Any]) -> str:
+    return metric_label(row["metric"], row["k"])
 
 
 def named(queries: list[str]) -> str:

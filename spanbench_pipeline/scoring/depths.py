@@ -25,8 +25,9 @@ import pyarrow as pa
 from spanbench_pipeline.config.experiment import MAX_DEPTH
 from spanbench_pipeline.core.errors import InputError
 from spanbench_pipeline.core.evalset import EvalSet
-from spanbench_pipeline.metrics import KS, METRICS
+from spanbench_pipeline.metrics import registry
 from spanbench_pipeline.metrics.depths import absent
+from spanbench_pipeline.metrics.quality.characters import DEPTHS
 
 ALIKE = 3
 """Lists of one length that show a cut; two may be as long by chance."""
@@ -84,7 +85,7 @@ def depth_of(
     else:
         ends = f"no list of the file has more than {longest} places"
         note = _taken_as_ended(ends, longest, corpus_depth)
-    if longest > corpus_depth and absent(corpus_depth):
+    if longest > corpus_depth and absent(corpus_depth, registry.of_results()):
         note = "; ".join(filter(None, [_deeper(longest), note]))
     return Depth(corpus_depth, "the corpus's depth", note)
 
@@ -101,7 +102,7 @@ def _as_the_file_says(in_file: int, corpus_depth: int, longest: int, cut: int | 
         )
     value = min(in_file, corpus_depth)
     note = "" if cut is None else _taken_as_ended(_ALIKE_SAID.format(cut), cut, value)
-    if longest > corpus_depth and absent(corpus_depth):
+    if longest > corpus_depth and absent(corpus_depth, registry.of_results()):
         note = "; ".join(filter(None, [_deeper(longest), note]))
     by = "the corpus's depth" if in_file >= corpus_depth else "where the file says they were cut"
     return Depth(value, by, note)
@@ -113,7 +114,7 @@ def _deeper(longest: int) -> str:
 
 def _taken_as_ended(ends: str, length: int, corpus_depth: int) -> str:
     """What to say of lists that end at ``length``; empty where that hides no value."""
-    past = {k for _, k in METRICS if k is not None} | set(KS)
+    past = {k for _, k in registry.of_results() if k is not None} | set(DEPTHS)
     if not any(length < k <= corpus_depth for k in past):
         return ""
     return (

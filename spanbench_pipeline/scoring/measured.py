@@ -12,23 +12,17 @@ from spanbench_pipeline.analysis.aggregate import clause_type_metrics, config_me
 from spanbench_pipeline.analysis.chunk_stats import chunk_stats
 from spanbench_pipeline.analysis.headroom import headroom
 from spanbench_pipeline.analysis.label_cross import label_cross
+from spanbench_pipeline.config.experiment import CONTEXT
 from spanbench_pipeline.core import tables
 from spanbench_pipeline.core.evalset import EvalSet
-from spanbench_pipeline.metrics import (
-    CONTEXT,
-    MAY_BE_UNDEFINED,
-    METRICS,
-    Metric,
-    character_ks,
-    chunk_metrics_at,
-    label_ks,
-)
+from spanbench_pipeline.metrics import registry
 from spanbench_pipeline.metrics.character_metrics import character_metrics
 from spanbench_pipeline.metrics.chunk_metrics import query_metrics, span_outcomes
 from spanbench_pipeline.metrics.depths import absent, unreached
 from spanbench_pipeline.metrics.failure_labels import failure_labels
 from spanbench_pipeline.metrics.forensic_labels import forensic_labels, span_states
 from spanbench_pipeline.metrics.lists import deduplicate
+from spanbench_pipeline.metrics.metric import MetricAt, metric_label
 from spanbench_pipeline.metrics.stages import lost_stages, stages_of
 
 NO_CHUNKS = "not measured: no chunk table"
@@ -36,7 +30,6 @@ STAGES = stages_of(routing=False, fusion=False, reranker=False)
 """The stages that a ranking from elsewhere has: nothing is known of what made it."""
 FAILURE_LABELS = "failure labels"
 NEEDS_CHUNKS = (
-    *(f"{metric}@{k}" for metric, k in METRICS if metric in MAY_BE_UNDEFINED),
     "severed",
     FAILURE_LABELS,
     "CBF among the forensic labels",
@@ -44,7 +37,7 @@ NEEDS_CHUNKS = (
     "headroom, bound chunks",
     "chunk statistics",
 )
-"""What takes every chunk of the chunker to know."""
+"""What beside some metrics takes every chunk of the chunker to know."""
 _PLACES = "places"
 """Stands for the chunker's name where no chunk table gives one."""
 
@@ -68,7 +61,7 @@ def measure(
     depth: int,
     label_depth: int | None = None,
     context: int = CONTEXT,
-    further: Sequence[Metric] = (),
+    further: Sequence[MetricAt] = (),
 ) -> Measured:
     """All measures of one configuration's rankings, which may repeat places and lack chunks.
 
@@ -76,14 +69,14 @@ def measure(
     stands below the context, and look at a list that goes on to ``label_depth`` (None: ``depth``).
     The character metrics take a list as given, so that the paper's scoring counts repeats; every
     other measure counts a place at its first rank and closes up. Without ``chunks`` what
-    ``NEEDS_CHUNKS`` names is left out or null, and said to be not measured: never 0.
+    ``needs_chunks`` names is left out or null, and said to be not measured: never 0.
     """
     closed = deduplicate(rankings)
     cut = closed.filter(pc.less_equal(closed["rank"], depth))
     known = _ranked_places(rankings) if chunks is None else chunks
     named = {"corpus": corpus, "config": config}
     given = (cut, evalset.gold_spans, known, evalset.queries)
-    ks = [k for k in label_ks(context, further) if k <= depth]
+    ks = [k for k in registry.label_ks(context, further) if k <= depth]
     whole = (rankings, evalset.gold_spans, chunks, evalset.queries)
     counted = character_metrics(
         rankings,
@@ -91,7 +84,7 @@ def measure(
         evalset.queries,
         depth=depth,
         foreign=True,
-        ks=character_ks(further),
+        ks=registry.character_ks(further),
         **named,
     )
     scores = query_metrics(
@@ -99,10 +92,10 @@ def measure(
         depth=depth,
         corpus=corpus,
         config=config,
-        metrics=chunk_metrics_at(context, further),
+        metrics=registry.of_results(context, further),
     )
     if chunks is None:
-        scores = _without(scores, "metric", MAY_BE_UNDEFINED)
+        scores = _without(scores, "metric", registry.names(lambda metric: metric.needs_chunks))
     metrics = tables.conform("query_metrics", pa.concat_tables([scores, counted]))
     found = {
         "rankings": rankings,
@@ -120,7 +113,7 @@ def measure(
         )
     if chunks is None:
         found["headroom"] = _without(found["headroom"], "bound", ["chunks"])
-        return Measured(found, dict.fromkeys(NEEDS_CHUNKS, NO_CHUNKS) | missing)
+        return Measured(found, dict.fromkeys(needs_chunks(context, further), NO_CHUNKS) | missing)
     chunker = next(iter(pc.unique(chunks["chunker"]).to_pylist()), _PLACES)
     found |= {
         "span_states": _with_stages(found["span_states"], given, ks),
@@ -146,10 +139,17 @@ def measure(
     return Measured(found, missing)
 
 
-def _past(depth: int, context: int, further: Sequence[Metric]) -> dict[str, str]:
+def needs_chunks(context: int = CONTEXT, further: Sequence[MetricAt] = ()) -> tuple[str, ...]:
+    """Return what takes every chunk of the chunker to know: metrics, and ``NEEDS_CHUNKS``."""
+    needing = registry.names(lambda metric: metric.needs_chunks)
+    asked = (metric for metric in registry.of_results(context, further) if metric[0] in needing)
+    return (*(metric_label(*metric) for metric in asked), *NEEDS_CHUNKS)
+
+
+def _past(depth: int, context: int, further: Sequence[MetricAt]) -> dict[str, str]:
     """What lists looked at to ``depth`` do not reach, and why it is not measured."""
     why = unreached(context, depth)
-    wanted = (*chunk_metrics_at(context), *further)
+    wanted = (*registry.of_results(context), *further)
     return absent(depth, dict.fromkeys(wanted)) | (
         {FAILURE_LABELS: f"not measured: {why}"} if why else {}
     )

@@ -6,14 +6,15 @@ import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
+from spanbench_pipeline.config.experiment import CONTEXT
 from spanbench_pipeline.core.evalset import EvalSet
-from spanbench_pipeline.metrics import CHAR_METRICS, CONTEXT
+from spanbench_pipeline.metrics import registry
 from spanbench_pipeline.metrics.failure_labels import EVERY_LABEL as LEVERS
 from spanbench_pipeline.reports.explanations import (
-    CHARACTER_METRICS,
     FORENSIC_LABELS,
     LABELS,
     STATES,
+    character_lines,
     limits,
     metric_lines,
 )
@@ -184,22 +185,20 @@ def _metrics(scored: Scored) -> Blocks:
 
 def _is_further(name: str, printed: Sequence[str]) -> bool:
     """Whether it is a metric of chunks that the printed table leaves out."""
-    return name.partition("@")[0] not in CHAR_METRICS and name not in printed
+    return name.partition("@")[0] not in registry.characters() and name not in printed
 
 
 def _characters(scored: Scored) -> Blocks:
     rows = tuple((k, *values) for k, values in shown.characters(scored.measured))
-    formats = ("count", *["number"] * (len(CHAR_METRICS) - 1))
     columns = (
         Column("k", "count"),
-        *(Column(m, f) for m, f in zip(CHAR_METRICS, formats, strict=True)),
+        *(Column(name, registry.metrics()[name].format) for name in registry.characters()),
     )
-    lines = tuple((Strong(m), f": {text}") for m, text in CHARACTER_METRICS.items())
     return [
         Heading("Characters at every k"),
         Table(columns, rows, "Means over the queries, of the first k entries."),
         *_past(scored.depth),
-        Items(lines),
+        character_lines(),
     ]
 
 

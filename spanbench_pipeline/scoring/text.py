@@ -9,10 +9,12 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from spanbench_pipeline.analysis.aggregate import MACRO
-from spanbench_pipeline.metrics import CHAR_METRICS, CONTEXT, KS
-from spanbench_pipeline.metrics import printed as printed_metrics
+from spanbench_pipeline.config.experiment import CONTEXT
+from spanbench_pipeline.metrics import registry
 from spanbench_pipeline.metrics.depths import unreached
 from spanbench_pipeline.metrics.forensic_labels import LABELS
+from spanbench_pipeline.metrics.metric import metric_label
+from spanbench_pipeline.metrics.quality.characters import DEPTHS
 from spanbench_pipeline.scoring.measured import Measured
 
 SHOWN_K = 8
@@ -21,17 +23,12 @@ SHOWN_K = 8
 Value = float | None
 
 
-def metric_name(metric: str, k: int | None) -> str:
-    """``precision`` and 5 -> ``precision@5``."""
-    return metric if k is None else f"{metric}@{k}"
-
-
 def means(measured: Measured) -> dict[str | None, dict[str, Value]]:
     """Part of the corpus (None: the whole) -> metric -> mean; the whole first, macro last."""
     found: dict[str | None, dict[str, Value]] = {None: {}}
     for row in measured.tables["config_metrics"].to_pylist():
         of_part = found.setdefault(row["subset"], {})
-        of_part[metric_name(row["metric"], row["k"])] = row["value"]
+        of_part[metric_label(row["metric"], row["k"])] = row["value"]
     if MACRO in found:
         found[MACRO] = found.pop(MACRO)
     return found
@@ -39,19 +36,20 @@ def means(measured: Measured) -> dict[str | None, dict[str, Value]]:
 
 def printed(context: int = CONTEXT) -> list[str]:
     """The metrics of the results table, in its order."""
-    return [metric_name(metric, k) for metric, k in printed_metrics(context)]
+    return [metric_label(metric, k) for metric, k in registry.printed(context)]
 
 
 def characters(measured: Measured) -> list[tuple[int, list[Value]]]:
-    """k -> the metrics of ``CHAR_METRICS`` over the whole corpus, for every k measured."""
+    """k -> the metrics of ``registry.characters`` over the whole corpus, for every k measured."""
     of_whole = means(measured)[None]
-    ks = sorted(int(m.partition("@")[2]) for m in of_whole if m.startswith(f"{CHAR_METRICS[0]}@"))
-    return [(k, [of_whole[f"{metric}@{k}"] for metric in CHAR_METRICS]) for k in ks]
+    counted = registry.characters()
+    ks = sorted(int(m.partition("@")[2]) for m in of_whole if m.startswith(f"{counted[0]}@"))
+    return [(k, [of_whole[metric_label(metric, k)] for metric in counted]) for k in ks]
 
 
 def ks_past(depth: int) -> dict[int, str]:
-    """k -> why nothing is measured there, of what is measured at every k of ``KS``."""
-    return {k: f"not measured: {why}" for k in KS if (why := unreached(k, depth))}
+    """k -> why nothing is measured there, of what is measured at every k of ``DEPTHS``."""
+    return {k: f"not measured: {why}" for k in DEPTHS if (why := unreached(k, depth))}
 
 
 def ks_past_said(depth: int) -> str:

@@ -13,9 +13,10 @@ from typing import Any
 
 from spanbench_pipeline.analysis.aggregate import mean
 from spanbench_pipeline.analysis.significance import change
-from spanbench_pipeline.config.experiment import BM25_SETTINGS, FUSIONS, Configuration
-from spanbench_pipeline.metrics import CHAR_METRICS, CONTEXT, character_ks, chunk_metrics_at
+from spanbench_pipeline.config.experiment import BM25_SETTINGS, CONTEXT, FUSIONS, Configuration
+from spanbench_pipeline.metrics import registry
 from spanbench_pipeline.metrics.depths import reached
+from spanbench_pipeline.metrics.metric import MetricAt, metric_label
 
 GRID: dict[str, tuple[Any, ...]] = {
     "routing": (0, 3, 5, 10),
@@ -31,7 +32,6 @@ UNTUNED: dict[str, Any] = {f.name: f.default for f in fields(Configuration) if f
 TIE = 1e-12
 """Means that differ by less are one mean, rounded."""
 
-Metric = tuple[str, int | None]
 Values = Mapping[str, float | None]
 """query -> value; None where it is undefined"""
 
@@ -46,17 +46,16 @@ class Test:
 
 
 def metrics(
-    depth: int, context: int = CONTEXT, further: Sequence[Metric] = ()
-) -> dict[str, Metric]:
+    depth: int, context: int = CONTEXT, further: Sequence[MetricAt] = ()
+) -> dict[str, MetricAt]:
     """What can be tuned for, by the name that a person types: ``complete_grounding@5``, ``mrr``.
 
     Every metric of which more is better, at the depths that lists of ``depth`` have.
     """
-    counted = [
-        (m, k) for m in CHAR_METRICS if m != "chars_retrieved" for k in character_ks(further)
-    ]
-    found = (*reached(depth, chunk_metrics_at(context, further)), *reached(depth, counted))
-    return {m if k is None else f"{m}@{k}": (m, k) for m, k in found}
+    costs = registry.names(lambda metric: not metric.is_quality)
+    found = reached(depth, registry.measured(context, further))
+    found = tuple(metric for metric in found if metric[0] not in costs)
+    return {metric_label(m, k): (m, k) for m, k in found}
 
 
 def untuned(config: Configuration) -> Configuration:

@@ -14,12 +14,13 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from spanbench_pipeline.config.experiment import Configuration, Experiment
-from spanbench_pipeline.metrics import CHAR_METRICS, character_metrics, chunk_metrics
+from spanbench_pipeline.metrics import character_metrics, chunk_metrics, registry
+from spanbench_pipeline.metrics.metric import MetricAt
 from spanbench_pipeline.metrics.ranked_spans import read
 from spanbench_pipeline.retrieval import ranking
 from spanbench_pipeline.tuning import objective
 from spanbench_pipeline.tuning.lists import Corpus, route_of, sources_of
-from spanbench_pipeline.tuning.objective import Metric, Values
+from spanbench_pipeline.tuning.objective import Values
 from spanbench_pipeline.tuning.routing_sweep import Reading
 from spanbench_pipeline.tuning.splits import Split
 
@@ -54,7 +55,7 @@ def router(experiment: Experiment, config: Configuration) -> str | None:
     return config.encoder or only
 
 
-def search(corpus: Corpus, config: Configuration, metric: Metric, split: Split) -> Search:
+def search(corpus: Corpus, config: Configuration, metric: MetricAt, split: Split) -> Search:
     """Chooses the configuration's settings on the development queries.
 
     First the routing alpha of each number of documents, by ``routing_recall``; then that number
@@ -117,7 +118,7 @@ def _recall(corpus: Corpus, config: Configuration) -> Values | None:
 class _Bench:
     """Measures settings of one configuration on some queries."""
 
-    def __init__(self, corpus: Corpus, metric: Metric) -> None:
+    def __init__(self, corpus: Corpus, metric: MetricAt) -> None:
         self.corpus = corpus
         self.metric = metric
         self._depth = corpus.experiment.depth
@@ -182,7 +183,7 @@ class _Bench:
                 metrics=[self.metric],
                 **named,
             )
-            if self.metric[0] not in CHAR_METRICS
+            if self.metric[0] not in registry.characters()
             else character_metrics.character_metrics(
                 ranked,
                 gold,

@@ -17,9 +17,10 @@ from spanbench_pipeline.analysis.aggregate import (
 from spanbench_pipeline.checks import invariants
 from spanbench_pipeline.core import tables
 from spanbench_pipeline.core.errors import InputError
-from spanbench_pipeline.metrics import CHAR_METRICS, KS
+from spanbench_pipeline.metrics import registry
 from spanbench_pipeline.metrics.character_metrics import character_metrics
 from spanbench_pipeline.metrics.chunk_metrics import query_metrics
+from spanbench_pipeline.metrics.quality.characters import DEPTHS
 from spanbench_pipeline_tests.metrics import character_oracle, oracle
 from spanbench_pipeline_tests.metrics.cases import CONFIG, CORPUS, Case, beside_another, cases
 from spanbench_pipeline_tests.metrics.places import Placed, placed_cases
@@ -128,8 +129,8 @@ def test_macro_is_the_mean_of_the_parts_means(case: Placed) -> None:
     means = {(r["subset"], r["metric"], r["k"]): r["value"] for r in found.to_pylist()}
     parts = {subset for subset in case.subsets.values() if subset}
     assert {subset for subset, _, _ in means} == {None, *parts, *(["macro"] if parts else [])}
-    for metric in CHAR_METRICS:
-        for k in KS:
+    for metric in registry.characters():
+        for k in DEPTHS:
             of_part = {
                 part: oracle.mean(
                     [

@@ -22,7 +22,7 @@ from spanbench_pipeline.calibration.calibration import calibrate
 from spanbench_pipeline.calibration.report import difference, report
 from spanbench_pipeline.calibration.tally import Tallies, Tally
 from spanbench_pipeline.core import spans
-from spanbench_pipeline.metrics import CHAR_METRICS, METRICS, chunk_metrics, forensic_labels
+from spanbench_pipeline.metrics import chunk_metrics, forensic_labels, registry
 from spanbench_pipeline.metrics.failure_labels import LABELS
 from spanbench_pipeline.reports.render import html, markdown
 from spanbench_pipeline.scoring import measured
@@ -38,7 +38,7 @@ def test_everything_agrees() -> None:
     assert all(t.n for t in tallies)
     assert {t.against for t in tallies if "ir_measures" in t.against}
     named = " ".join(t.what for t in tallies)
-    for metric in (*(m for m, _ in METRICS), *CHAR_METRICS):
+    for metric in (*(m for m, _ in registry.of_results()), *registry.characters()):
         assert metric in named
 
 
@@ -50,7 +50,7 @@ def test_the_same_seed_compares_the_same() -> None:
 def test_every_metric_label_state_and_bound_has_a_vector() -> None:
     values = [(n, v) for vector in golden.VECTORS for n, v in vector.expected.items()]
     names = {name.partition("@")[0] for name, _ in values}
-    assert {m for m, _ in METRICS} | set(CHAR_METRICS) <= names
+    assert {m for m, _ in registry.of_results()} | set(registry.characters()) <= names
     assert {v for n, v in values if n.startswith("label@")} == set(forensic_labels.LABELS)
     assert {v for n, v in values if n == "failure label"} == {*LABELS, None}
     assert {v for n, v in values if n.startswith("state@")} == set(forensic_labels.STATES)

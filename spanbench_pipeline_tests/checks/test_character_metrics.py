@@ -26,7 +26,7 @@ from spanbench_pipeline.checks.forensic_labels import (
     states_unlike_outcomes,
     wrong_states,
 )
-from spanbench_pipeline.metrics import LABEL_KS
+from spanbench_pipeline.metrics import registry
 from spanbench_pipeline.metrics.character_metrics import character_metrics
 from spanbench_pipeline.metrics.chunk_metrics import query_metrics, span_outcomes
 from spanbench_pipeline.metrics.forensic_labels import forensic_labels, span_states
@@ -34,7 +34,7 @@ from spanbench_pipeline_tests.metrics.cases import CONFIG
 from spanbench_pipeline_tests.metrics.places import NAMED, A, B, Placed, one, placed_cases
 
 DEPTH = 30
-KS = [k for k in LABEL_KS if k <= DEPTH]
+KS = [k for k in registry.label_ks() if k <= DEPTH]
 
 CASE = Placed(
     gold={"gap": [A(0, 10), B(0, 10)], "miss": [A(20, 30)], "ok": [A(0, 10)], "over": [A(20, 22)]},

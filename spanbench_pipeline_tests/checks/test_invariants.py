@@ -11,7 +11,7 @@ from hypothesis import given, settings
 from spanbench_pipeline.analysis.aggregate import config_metrics
 from spanbench_pipeline.checks import invariants
 from spanbench_pipeline.core import tables
-from spanbench_pipeline.metrics import CHAR_METRICS, METRICS
+from spanbench_pipeline.metrics import registry
 from spanbench_pipeline.metrics.character_metrics import character_metrics
 from spanbench_pipeline.metrics.chunk_metrics import query_metrics
 from spanbench_pipeline.metrics.failure_labels import failure_labels
@@ -249,17 +249,17 @@ def test_which_character_metrics_there_are_follows_from_the_depth() -> None:
     # Deeper lists have a k of 16: five metrics of three queries; less deep ones no k of 8.
     missing = invariants.missing_metrics(DEEP, QUERIES, 16)
     assert [row["k"] for row in missing] == [16] * 15
-    assert {row["metric"] for row in missing} == set(CHAR_METRICS)
+    assert {row["metric"] for row in missing} == set(registry.characters())
     # At 7 neither the characters at 8 belong there nor recall and ndcg at 10.
     beside = invariants.missing_metrics(DEEP, QUERIES, 7)
     assert sorted(row["k"] for row in beside) == [8] * 15 + [10] * 6
     without = invariants.missing_metrics(SCORED, QUERIES, 1)
     absent = [row for row in without if row["k"] == 1]
     assert sorted((row["metric"], row["query_id"]) for row in absent) == [
-        (metric, f"q{n}") for metric in sorted(CHAR_METRICS) for n in (1, 2, 3)
+        (metric, f"q{n}") for metric in sorted(registry.characters()) for n in (1, 2, 3)
     ]
     past = [row for row in without if row["k"] != 1]
-    assert {row["metric"] for row in past} == {m for m, k in METRICS if k is not None}
+    assert {row["metric"] for row in past} == {m for m, k in registry.of_results() if k is not None}
     lost = invariants.missing_metrics(changed(DEEP, lambda rows: rows.pop()), QUERIES, 10)
     assert [(row["query_id"], row["k"]) for row in lost] == [("q3", 8)]
     null = changed(DEEP, setting(DEEP.num_rows - 1, value=None))

@@ -10,8 +10,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from spanbench_pipeline.core.errors import InputError
-from spanbench_pipeline.metrics import CHAR_METRICS, KS
+from spanbench_pipeline.metrics import registry
 from spanbench_pipeline.metrics.character_metrics import character_metrics
+from spanbench_pipeline.metrics.quality.characters import DEPTHS
 from spanbench_pipeline_tests.metrics import character_oracle as oracle
 from spanbench_pipeline_tests.metrics.cases import beside_another
 from spanbench_pipeline_tests.metrics.places import (
@@ -39,7 +40,7 @@ def measured(case: Placed, depth: int = 64, *, foreign: bool = False) -> Cells:
 def at(case: Placed, k: int, *, foreign: bool = False) -> tuple[float, ...]:
     """Characters retrieved, union P and R, paper P and R of the one query."""
     found = measured(case, foreign=foreign)
-    return tuple(found["q", metric, k] for metric in CHAR_METRICS)
+    return tuple(found["q", metric, k] for metric in registry.characters())
 
 
 def test_overlapping_chunks() -> None:
@@ -64,7 +65,7 @@ def test_a_wrong_document_first() -> None:
 
 def test_nothing_retrieved_has_precision_and_recall_0() -> None:
     case = Placed({"q": [A(0, 10)]}, {})
-    assert [at(case, k) for k in KS] == [(0, 0, 0, 0, 0)] * 7
+    assert [at(case, k) for k in DEPTHS] == [(0, 0, 0, 0, 0)] * 7
 
 
 def test_a_short_list_is_used_whole() -> None:
@@ -86,10 +87,12 @@ def test_the_paper_takes_a_foreign_list_as_it_stands() -> None:
     assert at(case, 4, foreign=True) == (40, 0.5, 1, 30 / 50, 30 / 20)
 
 
-@pytest.mark.parametrize(("depth", "ks"), [(1, KS[:1]), (3, KS[:2]), (30, KS[:5]), (64, KS)])
+@pytest.mark.parametrize(
+    ("depth", "ks"), [(1, DEPTHS[:1]), (3, DEPTHS[:2]), (30, DEPTHS[:5]), (64, DEPTHS)]
+)
 def test_a_k_past_the_depth_is_absent(depth: int, ks: tuple[int, ...]) -> None:
     found = measured(one([A(0, 10)], [A(0, 5)] * 9), depth)
-    assert found.keys() == {("q", metric, k) for metric in CHAR_METRICS for k in ks}
+    assert found.keys() == {("q", metric, k) for metric in registry.characters() for k in ks}
 
 
 def renamed(case: Placed) -> Placed:
@@ -116,7 +119,7 @@ def expected(case: Placed, foreign: bool) -> Cells:
     return {
         (query, metric, k): value
         for query in case.gold
-        for k in KS
+        for k in DEPTHS
         for metric, value in oracle.metrics(case, query, k, foreign=foreign).items()
     }
 

@@ -13,16 +13,18 @@ from hypothesis import strategies as st
 
 from spanbench_pipeline.checks import invariants
 from spanbench_pipeline.core.errors import NotMeasured
-from spanbench_pipeline.metrics import CHAR_METRICS, KS, LABEL_KS, METRICS
+from spanbench_pipeline.metrics import registry
 from spanbench_pipeline.metrics.chunk_metrics import span_outcomes
 from spanbench_pipeline.metrics.depths import absent, reached, unreached
 from spanbench_pipeline.metrics.failure_labels import DEPTH_BOUND, failure_labels
 from spanbench_pipeline.metrics.forensic_labels import forensic_labels, span_states
+from spanbench_pipeline.metrics.quality.characters import DEPTHS
 from spanbench_pipeline.metrics.query_metrics import query_metrics
 from spanbench_pipeline.tuning import objective
 from spanbench_pipeline_tests.metrics import oracle
 from spanbench_pipeline_tests.metrics.cases import CONFIG, CORPUS, Case, cases, tiles
 
+STANDARD = registry.of_results()
 NAMED = {"corpus": CORPUS, "config": CONFIG}
 MEASURES = (query_metrics, forensic_labels, span_states)
 
@@ -54,7 +56,7 @@ def test_figures_by_hand(depth: int) -> None:
     assert {n: pytest.approx(found[n]) for n in names if n in found} == {
         name: value for name, value in expected if value is not None
     }
-    assert {k for m, k in found if m in CHAR_METRICS} == {k for k in KS if k <= depth}
+    assert {k for m, k in found if m in registry.characters()} == {k for k in DEPTHS if k <= depth}
 
 
 def cut(case: Case, depth: int) -> Case:
@@ -142,21 +144,23 @@ def test_deeper_lists_are_labelled_as_if_nobody_had_cut_them(case: Case, depth: 
 
 
 def test_what_is_absent_is_named_with_the_reason() -> None:
-    assert absent(30) == absent(10) == absent(None) == {}
-    assert absent(7) == dict.fromkeys(
+    assert absent(30, STANDARD) == absent(10, STANDARD) == absent(None, STANDARD) == {}
+    assert absent(7, STANDARD) == dict.fromkeys(
         ("recall@10", "ndcg@10"), "not measured: depth = 7 does not reach 10"
     )
-    assert {f"{m}@{k}" for m, k in METRICS if k} == absent(4).keys()
-    assert reached(4) == (("mrr", None),)
-    assert reached(5) == tuple((m, k) for m, k in METRICS if k in (5, None))
+    assert {f"{m}@{k}" for m, k in STANDARD if k} == absent(4, STANDARD).keys()
+    assert reached(4, STANDARD) == (("mrr", None),)
+    assert reached(5, STANDARD) == tuple((m, k) for m, k in STANDARD if k in (5, None))
     assert unreached(5, 5) == unreached(None, 1) == unreached(64, None) == ""
     assert unreached(10, 1) == "depth = 1 does not reach 10"
 
 
 def test_nothing_past_the_depth_can_be_tuned_for() -> None:
     assert set(objective.metrics(1)) == {"mrr"} | {
-        f"{metric}@1" for metric in CHAR_METRICS if metric != "chars_retrieved"
+        f"{metric}@1" for metric in registry.characters() if metric != "chars_retrieved"
     }
     assert "recall@10" not in objective.metrics(9)
     assert "recall@10" in objective.metrics(10)
-    assert all(k in LABEL_KS or k in (10, None) for _, k in objective.metrics(64).values())
+    assert all(
+        k in registry.label_ks() or k in (10, None) for _, k in objective.metrics(64).values()
+    )

@@ -9,8 +9,9 @@ import pyarrow as pa
 import pytest
 from hypothesis import given, settings
 
-from spanbench_pipeline.metrics import KS, LABEL_KS
+from spanbench_pipeline.metrics import registry
 from spanbench_pipeline.metrics.forensic_labels import LABELS, STATES, forensic_labels, span_states
+from spanbench_pipeline.metrics.quality.characters import DEPTHS
 from spanbench_pipeline_tests.metrics import character_oracle as oracle
 from spanbench_pipeline_tests.metrics.cases import beside_another
 from spanbench_pipeline_tests.metrics.places import (
@@ -122,7 +123,7 @@ def test_the_depths_are_those_of_the_metrics_and_5(depth: int, ks: list[int]) ->
     case = one([A(0, 10)], [A(0, 10)])
     assert [k for _, k in labelled(case, depth)] == ks
     assert [k for *_, k in states(case, depth)] == ks
-    assert set(LABEL_KS) == {*KS, 5}
+    assert set(registry.label_ks()) == {*DEPTHS, 5}
 
 
 def test_any_k_may_be_asked_for() -> None:
@@ -218,7 +219,10 @@ def check_labels(case: Placed) -> None:
 def check_states(case: Placed) -> None:
     found = states(case)
     assert found.keys() == {
-        (q, n, k) for q, places in case.gold.items() for n in range(len(places)) for k in LABEL_KS
+        (q, n, k)
+        for q, places in case.gold.items()
+        for n in range(len(places))
+        for k in registry.label_ks()
     }
     for (query, number, k), row in found.items():
         place = case.gold[query][number]
@@ -248,7 +252,7 @@ def test_a_thousand_random_queries_at_once(seed: int) -> None:
     check_states(case)
     met = {(row["label"], k) for (_, k), row in labelled(case).items()}
     # (Of one chunk that covers one span and leaves another there may be none.)
-    assert met >= {(label, k) for label in LABELS for k in LABEL_KS} - {("SGP", 1)}
+    assert met >= {(label, k) for label in LABELS for k in registry.label_ks()} - {("SGP", 1)}
 
 
 @settings(max_examples=60, deadline=None)

@@ -11,7 +11,7 @@ from spanbench_pipeline.config import experiment as experiments
 from spanbench_pipeline.config import project as projects
 from spanbench_pipeline.config.experiment import Experiment
 from spanbench_pipeline.core.errors import InputError
-from spanbench_pipeline.metrics.depths import require_known
+from spanbench_pipeline.metrics.registry import require_known
 from spanbench_pipeline.pipeline.graph import experiment_stages
 
 SAMPLE = projects.find().root / "data" / "experiments" / "sample.toml"

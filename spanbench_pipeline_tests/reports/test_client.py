@@ -12,9 +12,10 @@ from spanbench_pipeline.analysis.headroom import BOUNDS
 from spanbench_pipeline.config.experiment import ChunkerSettings, Experiment
 from spanbench_pipeline.core import tables
 from spanbench_pipeline.core.errors import InputError
+from spanbench_pipeline.metrics import registry
 from spanbench_pipeline.metrics.stages import STAGES
 from spanbench_pipeline.reports.client import client
-from spanbench_pipeline.reports.explanations import LABELS, METRICS
+from spanbench_pipeline.reports.explanations import LABELS
 from spanbench_pipeline.reports.inputs import ReportInputs
 from spanbench_pipeline.reports.render import html, markdown
 from spanbench_pipeline.reports.render.blocks import Heading, Quote, Report
@@ -22,7 +23,8 @@ from spanbench_pipeline.reports.sections.client_losses import STEPS, WON
 from spanbench_pipeline_tests.reports import tiny
 from spanbench_pipeline_tests.reports.pages import Page, read
 
-METRICS_AT = [(name, int(k)) for name, _, k in (m.partition("@") for m in METRICS) if k]
+METRICS = {name: registry.metrics()[name] for name, _ in registry.of_results()}
+METRICS_AT = [(name, k) for name, k in registry.of_results() if k]
 SECTIONS = ["Where retrieval stands", "Failure patterns", "Fix backlog", "Scope"]
 
 
@@ -186,7 +188,14 @@ def test_no_number_that_a_run_did_not_produce() -> None:
     )
     found = read(shown)
     said = " ".join(t for tag, t in found.texts if tag in ("p", "td", "th", "text", "figcaption"))
-    standing = " ".join((*METRICS, *METRICS.values(), *LABELS.values(), "first 5 from 0 to 1"))
+    standing = " ".join(
+        (
+            *METRICS,
+            *(metric.meaning for metric in METRICS.values()),
+            *LABELS.values(),
+            "first 5 from 0 to 1",
+        )
+    )
     hashes = [v for v in inputs.fingerprints["value"].to_pylist() if len(v) == 64]
     for text in (*tables_text(inputs), standing, *hashes):
         said = said.replace(text, " ")

@@ -34,11 +34,11 @@ from spanbench_pipeline.config.experiment import (
 from spanbench_pipeline.core import tables
 from spanbench_pipeline.core.evalset import Document, EvalSet, GoldSpan, Query, assemble
 from spanbench_pipeline.metrics import (
-    LABEL_KS,
     character_metrics,
     chunk_metrics,
     failure_labels,
     forensic_labels,
+    registry,
     stages,
 )
 from spanbench_pipeline.reports.inputs import ReportInputs
@@ -176,7 +176,7 @@ def _at_depths(
 ) -> dict[str, pa.Table]:
     """What is measured at every k to ``depth``, of all configurations that ran."""
     gold, queries = evalset.gold_spans, evalset.queries
-    ks = [k for k in LABEL_KS if k <= depth]
+    ks = [k for k in registry.label_ks() if k <= depth]
     found: dict[str, list[pa.Table]] = {}
     for name, ranked in rankings.items():
         named = {"corpus": "tiny", "config": name}

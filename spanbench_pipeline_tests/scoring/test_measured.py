@@ -6,9 +6,10 @@ from pathlib import Path
 import pyarrow.parquet as pq
 
 from spanbench_pipeline.calibration.world import World
+from spanbench_pipeline.metrics.metric import metric_label
 from spanbench_pipeline.scoring import text
 from spanbench_pipeline.scoring.files import files
-from spanbench_pipeline.scoring.measured import NEEDS_CHUNKS, NO_CHUNKS, Measured
+from spanbench_pipeline.scoring.measured import NO_CHUNKS, Measured, needs_chunks
 from spanbench_pipeline.scoring.report import Scored, notes
 from spanbench_pipeline.scoring.validated_run import Taken
 from spanbench_pipeline_tests.storage.test_folders import listing
@@ -33,7 +34,7 @@ PAST = dict.fromkeys(("recall@10", "ndcg@10"), "not measured: depth = 8 does not
 
 def values(measured: Measured, query: str) -> dict[str, float | None]:
     return {
-        text.metric_name(row["metric"], row["k"]): row["value"]
+        metric_label(row["metric"], row["k"]): row["value"]
         for row in measured.tables["query_metrics"].to_pylist()
         if row["query_id"] == query
     }
@@ -71,9 +72,9 @@ def test_means_of_the_whole_the_parts_and_macro() -> None:
 
 def test_without_chunks_nothing_that_needs_them_is_a_number() -> None:
     found = WORLD.measured(with_chunks=False)
-    assert found.not_measured == dict.fromkeys(NEEDS_CHUNKS, NO_CHUNKS) | PAST
+    assert found.not_measured == dict.fromkeys(needs_chunks(), NO_CHUNKS) | PAST
     deep = replace(WORLD, depth=10).measured(with_chunks=False)
-    assert deep.not_measured == dict.fromkeys(NEEDS_CHUNKS, NO_CHUNKS)
+    assert deep.not_measured == dict.fromkeys(needs_chunks(), NO_CHUNKS)
     assert text.failure_counts(found) is None
     assert not {"recall@10", "ndcg@10"} & values(found, "q2").keys()
     # q2's span is cut by two chunks and covered by both; q1 and q3 have nothing of it.

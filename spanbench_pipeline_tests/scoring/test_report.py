@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from spanbench_pipeline.reports.render import html, markdown
-from spanbench_pipeline.scoring.measured import NEEDS_CHUNKS, NO_CHUNKS
+from spanbench_pipeline.scoring.measured import NO_CHUNKS, needs_chunks
 from spanbench_pipeline.scoring.report import report
 from spanbench_pipeline_tests.scoring.test_measured import PAST, scored
 
@@ -23,7 +23,7 @@ def test_the_report_shows_every_figure() -> None:
 
 def test_the_report_without_chunks_says_what_is_not_measured() -> None:
     page = markdown.render(report(scored(with_chunks=False)))
-    for what in NEEDS_CHUNKS:
+    for what in needs_chunks():
         assert f"**{what}**: {PAST.get(what, NO_CHUNKS)}." in page
     assert "Not measured: no chunk table." in page
     assert "| chunks | – | not measured: no chunk table |" in page

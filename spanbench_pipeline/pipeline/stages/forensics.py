@@ -15,7 +15,7 @@ from spanbench_pipeline.config import asset_keys
 from spanbench_pipeline.config.experiment import Configuration, Experiment
 from spanbench_pipeline.core import tables
 from spanbench_pipeline.metrics import forensic_labels as forensics
-from spanbench_pipeline.metrics import label_ks
+from spanbench_pipeline.metrics import registry
 from spanbench_pipeline.metrics.depths import unreached
 from spanbench_pipeline.metrics.stages import lost_stages, stages_of
 from spanbench_pipeline.pipeline.stage import Check, Outcome, Reader, Rows, Stage
@@ -33,7 +33,7 @@ def stages(experiment: Experiment) -> list[Stage]:
 
 def depths(experiment: Experiment) -> list[int]:
     """The depths at which labels, states and bounds stand."""
-    ks = label_ks(experiment.context, experiment.further)
+    ks = registry.label_ks(experiment.context, experiment.further)
     return [k for k in ks if k <= experiment.depth]
 
 

@@ -16,6 +16,7 @@ from spanbench_pipeline.metrics import (
     chunk_metrics,
     failure_labels,
     query_metrics,
+    registry,
     routing_recall,
 )
 from spanbench_pipeline.metrics.depths import unreached
@@ -136,7 +137,7 @@ def _stage(
         description=f"{table.replace('_', ' ').capitalize()} of the configuration {config.name}.",
         compute=partial(_compute, experiment, config, measure),
         deps=deps,
-        modules=(module.__name__,),
+        modules=(module.__name__, *registry.plugin_modules(experiment.further)),
         params={"config": config.name, "depth": experiment.depth, **experiment.measured_at},
         owns={"corpus": corpus, "config": config.name},
         checks=checks,

@@ -21,12 +21,14 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
+from spanbench_pipeline.config.experiment import CONTEXT
 from spanbench_pipeline.core.errors import InputError
-from spanbench_pipeline.metrics import CONTEXT, OF_DOCUMENTS
+from spanbench_pipeline.metrics import registry
 from spanbench_pipeline.metrics.failure_labels import EVERY_LABEL
 from spanbench_pipeline.metrics.forensic_labels import LABELS as FORENSIC
+from spanbench_pipeline.metrics.metric import metric_label
 from spanbench_pipeline.metrics.stages import STAGES
-from spanbench_pipeline.reports.inputs import metric_name, rows_of
+from spanbench_pipeline.reports.inputs import rows_of
 from spanbench_pipeline.reports.render import svg
 from spanbench_pipeline.reports.render.blocks import Bar, Panel, write
 from spanbench_pipeline.reports.render.markdown import escape
@@ -133,7 +135,9 @@ def _first_ranks(seen: Seen) -> str:
         return ""
     counts = Counter(_place(round(1 / v)) if v else _NOWHERE for v in values)
     # Nothing is measured at a k past the depth: a place that no list reaches is no empty place.
-    of_ranks = seen.table.filter(pc.invert(pc.is_in(seen.table["metric"], pa.array(OF_DOCUMENTS))))
+    of_ranks = seen.table.filter(
+        pc.invert(pc.is_in(seen.table["metric"], pa.array(registry.of_documents())))
+    )
     deepest = pc.max(of_ranks["k"]).as_py() or 11
     reached = [rank for rank in (*range(1, EACH_RANK + 1), 6, 11) if rank <= deepest]
     listed = [p for p in _PLACES if p in {*map(_place, reached), *counts} - {_NOWHERE}]
@@ -289,7 +293,7 @@ def _means(table: pa.Table) -> dict[str, dict[str, float | None]]:
     """``metric@k`` -> configuration -> mean over the whole corpus."""
     found: dict[str, dict[str, float | None]] = defaultdict(dict)
     for row in rows_of(table, subset=None):
-        found[metric_name(row["metric"], row["k"])][row["config"]] = row["value"]
+        found[metric_label(row["metric"], row["k"])][row["config"]] = row["value"]
     return found
 
 

@@ -5,18 +5,16 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from spanbench_pipeline.config.experiment import Experiment
-from spanbench_pipeline.metrics import CHAR_METRICS, character_ks
-from spanbench_pipeline.reports.explanations import CHARACTER_METRICS
+from spanbench_pipeline.metrics import registry
+from spanbench_pipeline.reports.explanations import character_lines
 from spanbench_pipeline.reports.inputs import ReportInputs, indexed
 from spanbench_pipeline.reports.render.blocks import (
     Bar,
     Block,
     Column,
     Heading,
-    Items,
     Panel,
     Picture,
-    Strong,
     Table,
     Value,
     paragraph,
@@ -30,19 +28,18 @@ Values = dict[tuple[str, str | None, str, int | None], float | None]
 WHOLE = "all queries"
 """What stands for the whole corpus beside its parts."""
 
-_COLUMNS = (
-    Column("characters retrieved", "count"),
-    Column("precision, union", "number"),
-    Column("recall, union", "number"),
-    Column("precision, paper", "number"),
-    Column("recall, paper", "number"),
-)
-"""A column a metric of ``CHAR_METRICS``, in that order: the budget stands first."""
+
+def _columns() -> tuple[Column, ...]:
+    """Return a column for each metric that counts characters: the budget stands first."""
+    declared = (registry.metrics()[name] for name in registry.characters())
+    return tuple(Column(metric.title or metric.name, metric.format) for metric in declared)
 
 
 def character_values(inputs: ReportInputs) -> Values:
     """The means of every metric that counts characters."""
-    rows = (row for row in inputs.config_metrics.to_pylist() if row["metric"] in CHAR_METRICS)
+    rows = (
+        row for row in inputs.config_metrics.to_pylist() if row["metric"] in registry.characters()
+    )
     return indexed(rows, "config", "subset", "metric", "k")
 
 
@@ -51,7 +48,7 @@ def characters(experiment: Experiment, inputs: ReportInputs) -> Blocks:
     values = character_values(inputs)
     if not values:
         return [Heading("Characters"), paragraph("No configuration was measured.")]
-    k, note = shown_depth(experiment.depth, character_ks(experiment.further))
+    k, note = shown_depth(experiment.depth, registry.character_ks(experiment.further))
     parts = compared_parts(inputs.config_metrics)
     return [
         Heading("Characters"),
@@ -63,7 +60,7 @@ def characters(experiment: Experiment, inputs: ReportInputs) -> Blocks:
         *([paragraph(note)] if note else []),
         _all(experiment, values, k),
         _picture(experiment, values, k),
-        Items(tuple((Strong(name), f": {text}") for name, text in CHARACTER_METRICS.items())),
+        character_lines(),
         *(_by_part(experiment, values, k, parts) if parts else []),
         *_by_k(experiment, values),
     ]
@@ -73,7 +70,7 @@ def _all(experiment: Experiment, values: Values, k: int) -> Table:
     rows = tuple((c.name, *_row(values, c.name, None, k)) for c in experiment.configurations)
     caption = f"The first {k} chunks, characters retrieved first. Means over the queries."
     marked = marked_rows(experiment, experiment.baseline)
-    return Table((Column("configuration"), *_COLUMNS), rows, caption, marked)
+    return Table((Column("configuration"), *_columns()), rows, caption, marked)
 
 
 def _by_part(experiment: Experiment, values: Values, k: int, parts: Sequence[str]) -> Blocks:
@@ -81,20 +78,20 @@ def _by_part(experiment: Experiment, values: Values, k: int, parts: Sequence[str
     shown = [(config, part) for config in _measured(experiment, values) for part in (*parts, None)]
     rows = tuple((c, part or WHOLE, *_row(values, c, part, k)) for c, part in shown)
     marked = frozenset(n for n, (c, _) in enumerate(shown) if c == experiment.baseline)
-    columns = (Column("configuration"), Column("part"), *_COLUMNS)
+    columns = (Column("configuration"), Column("part"), *_columns())
     caption = f"The first {k} chunks. macro: the mean of the parts' means, each weighing the same."
     return [Heading("Part by part", 3), Table(columns, rows, caption, marked)]
 
 
 def _by_k(experiment: Experiment, values: Values) -> Blocks:
     """A row a configuration and depth; one past the experiment's depth is said to be absent."""
-    ks = character_ks(experiment.further)
+    ks = registry.character_ks(experiment.further)
     shown = [
         (config, k) for config in _measured(experiment, values) for k in ks if k <= experiment.depth
     ]
     rows = tuple((config, k, *_row(values, config, None, k)) for config, k in shown)
     marked = frozenset(n for n, (c, _) in enumerate(shown) if c == experiment.baseline)
-    columns = (Column("configuration"), Column("k", "count"), *_COLUMNS)
+    columns = (Column("configuration"), Column("k", "count"), *_columns())
     absent = [str(k) for k in ks if k > experiment.depth]
     why = (
         f"Not measured, since rankings are {experiment.depth:,} deep: k = {', '.join(absent)}."
@@ -136,7 +133,7 @@ def _highest(values: Values, metric: str, k: int) -> float:
 
 
 def _row(values: Values, config: str, part: str | None, k: int) -> list[Value]:
-    return [values.get((config, part, metric, k)) for metric in CHAR_METRICS]
+    return [values.get((config, part, metric, k)) for metric in registry.characters()]
 
 
 def _measured(experiment: Experiment, values: Values) -> list[str]:

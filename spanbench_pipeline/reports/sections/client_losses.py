@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from itertools import pairwise
 
 from spanbench_pipeline.config.experiment import Experiment
-from spanbench_pipeline.metrics import label_ks
+from spanbench_pipeline.metrics import registry
 from spanbench_pipeline.reports.inputs import ReportInputs
 from spanbench_pipeline.reports.render.blocks import (
     Block,
@@ -59,7 +59,9 @@ WON: dict[str, tuple[str, str]] = {
 
 def lost_words(experiment: Experiment, inputs: ReportInputs, baseline: str) -> Iterator[Block]:
     """Where the baseline lost what it does not show: the first step that did, counted."""
-    k, note = shown_depth(experiment.depth, label_ks(experiment.context), experiment.context)
+    k, note = shown_depth(
+        experiment.depth, registry.label_ks(experiment.context), experiment.context
+    )
     counts = stage_counts(inputs.span_states, k).get(baseline)
     if counts is None:
         return
@@ -94,7 +96,9 @@ def lost_words(experiment: Experiment, inputs: ReportInputs, baseline: str) -> I
 
 def headroom_words(experiment: Experiment, inputs: ReportInputs, baseline: str) -> Iterator[Block]:
     """The most that ranking, search and cutting could win, one after the other."""
-    k, note = shown_depth(experiment.depth, label_ks(experiment.context), experiment.context)
+    k, note = shown_depth(
+        experiment.depth, registry.label_ks(experiment.context), experiment.context
+    )
     bounds = bounds_by_config(inputs.headroom, k).get(baseline)
     if bounds is None:
         return

@@ -10,9 +10,8 @@ from spanbench_pipeline.analysis.fingerprints import (
     by_config,
     same_chunks,
 )
-from spanbench_pipeline.analysis.regression import CHUNK_COUNTING
 from spanbench_pipeline.config.experiment import Experiment
-from spanbench_pipeline.metrics import character_ks, chunk_metrics_at
+from spanbench_pipeline.metrics import registry
 from spanbench_pipeline.metrics.depths import absent
 from spanbench_pipeline.reports.inputs import ReportInputs, indexed
 from spanbench_pipeline.reports.render.blocks import (
@@ -59,7 +58,7 @@ def short_lists(experiment: Experiment) -> Blocks:
 
 
 def _absent(experiment: Experiment) -> dict[str, str]:
-    return absent(experiment.depth, chunk_metrics_at(experiment.context, experiment.further))
+    return absent(experiment.depth, registry.of_results(experiment.context, experiment.further))
 
 
 def chunk_groups(experiment: Experiment, inputs: ReportInputs) -> Blocks:
@@ -94,7 +93,7 @@ def other_chunks(
     different = [p for p in dict.fromkeys(pairs) if len(same_chunks(prints, p)) > 1]
     if not different:
         return []
-    k, _ = shown_depth(experiment.depth, character_ks(experiment.further))
+    k, _ = shown_depth(experiment.depth, registry.character_ks(experiment.further))
     median = indexed(inputs.chunk_stats.to_pylist(), "chunker", "stat")
     budget = character_values(inputs)
     lines: list[Line] = []
@@ -122,7 +121,7 @@ def other_chunks(
 def _chunk_counting(experiment: Experiment, inputs: ReportInputs) -> str:
     """The metrics shown that count chunks, in a line."""
     names = metric_names(metric_values(inputs), experiment.context)
-    found = [name for name in names if name.partition("@")[0] in CHUNK_COUNTING]
+    found = [name for name in names if name.partition("@")[0] in registry.chunk_counting()]
     return " and ".join(part for part in (", ".join(found[:-1]), *found[-1:]) if part)
 
 

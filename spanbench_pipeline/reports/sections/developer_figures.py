@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from spanbench_pipeline.config.experiment import Experiment
+from spanbench_pipeline.metrics.metric import metric_label
 from spanbench_pipeline.reports.explanations import CHUNK_STATS, metric_lines
-from spanbench_pipeline.reports.inputs import ReportInputs, indexed, metric_name, rows_of
+from spanbench_pipeline.reports.inputs import ReportInputs, indexed, rows_of
 from spanbench_pipeline.reports.render.blocks import (
     Block,
     Code,
@@ -103,7 +104,7 @@ def clause_types(experiment: Experiment, inputs: ReportInputs) -> Blocks:
 def _partly_defined(inputs: ReportInputs) -> Blocks:
     """The means that leave queries out because their value is undefined there."""
     rows = tuple(
-        (row["config"], metric_name(row["metric"], row["k"]), row["n_queries"])
+        (row["config"], metric_label(row["metric"], row["k"]), row["n_queries"])
         for row in rows_of(inputs.config_metrics, subset=None)
         if row["n_queries"] < inputs.queries.num_rows
     )

@@ -9,7 +9,7 @@ from collections.abc import Mapping
 import pyarrow as pa
 
 from spanbench_pipeline.config.experiment import Experiment
-from spanbench_pipeline.metrics import label_ks
+from spanbench_pipeline.metrics import registry
 from spanbench_pipeline.metrics.forensic_labels import CHANGED
 from spanbench_pipeline.reports.explanations import FORENSIC_LABELS, LABELS
 from spanbench_pipeline.reports.inputs import ReportInputs, rows_of
@@ -39,7 +39,9 @@ SUCCESS = "none: the query does not fail"
 
 def forensic(experiment: Experiment, inputs: ReportInputs) -> Blocks:
     """Labels at the usual depth, how stable they are, and how they relate to failure labels."""
-    k, note = shown_depth(experiment.depth, label_ks(experiment.context, experiment.further))
+    k, note = shown_depth(
+        experiment.depth, registry.label_ks(experiment.context, experiment.further)
+    )
     labels = inputs.forensic_labels.select(["config", "k", "label", "stability"])
     counts = _counts(labels, k)
     return [

@@ -10,10 +10,11 @@ import pyarrow.compute as pc
 
 from spanbench_pipeline.analysis.aggregate import MACRO
 from spanbench_pipeline.config.experiment import Experiment
-from spanbench_pipeline.metrics import CHAR_METRICS, chunk_metrics_at
+from spanbench_pipeline.metrics import registry
 from spanbench_pipeline.metrics.depths import unreached
 from spanbench_pipeline.metrics.failure_labels import EVERY_LABEL, LABELS
-from spanbench_pipeline.reports.inputs import MEASURED, ReportInputs, metric_name, rows_of
+from spanbench_pipeline.metrics.metric import metric_label
+from spanbench_pipeline.reports.inputs import MEASURED, ReportInputs, rows_of
 from spanbench_pipeline.reports.render.blocks import Bar, Column, Panel, Picture, Table, Value
 
 SHOWN = 8
@@ -63,7 +64,7 @@ def compared_parts(table: pa.Table) -> list[str]:
 def metric_values(inputs: ReportInputs) -> MetricValues:
     """The means over the whole corpus; a configuration that was not measured has none."""
     return {
-        (row["config"], metric_name(row["metric"], row["k"])): row["value"]
+        (row["config"], metric_label(row["metric"], row["k"])): row["value"]
         for row in rows_of(inputs.config_metrics, subset=None)
     }
 
@@ -73,8 +74,8 @@ def metric_names(values: Iterable[tuple[str, str]], context: int) -> list[str]:
 
     Those that count characters are left out: five at every k have tables of their own.
     """
-    found = {name for _, name in values if name.partition("@")[0] not in CHAR_METRICS}
-    standard = [metric_name(metric, k) for metric, k in chunk_metrics_at(context)]
+    found = {name for _, name in values if name.partition("@")[0] not in registry.characters()}
+    standard = [metric_label(metric, k) for metric, k in registry.of_results(context)]
     return [m for m in standard if m in found] + sorted(found - set(standard))
 
 

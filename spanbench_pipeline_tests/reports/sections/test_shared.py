@@ -2,7 +2,8 @@ from __future__ import annotations
 
 import pyarrow as pa
 
-from spanbench_pipeline.metrics import KS, LABEL_KS
+from spanbench_pipeline.metrics import registry
+from spanbench_pipeline.metrics.quality.characters import DEPTHS
 from spanbench_pipeline.reports.sections.shared import (
     compared_parts,
     metric_names,
@@ -26,9 +27,9 @@ def test_parts_come_by_name_with_their_mean_last() -> None:
 
 
 def test_the_depth_shown_is_eight_or_the_deepest_and_then_says_so() -> None:
-    assert shown_depth(64, KS) == (8, "")
-    assert shown_depth(8, LABEL_KS) == (8, "")
-    k, why = shown_depth(7, LABEL_KS)
+    assert shown_depth(64, DEPTHS) == (8, "")
+    assert shown_depth(8, registry.label_ks()) == (8, "")
+    k, why = shown_depth(7, registry.label_ks())
     assert (k, why[:43]) == (5, "Rankings are 7 deep, so k = 8 was not measu")
-    assert shown_depth(7, KS)[0] == 4
-    assert shown_depth(64, LABEL_KS, 5) == (5, "")
+    assert shown_depth(7, DEPTHS)[0] == 4
+    assert shown_depth(64, registry.label_ks(), 5) == (5, "")

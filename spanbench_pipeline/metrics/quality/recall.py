@@ -1,0 +1,20 @@
+"""Recall: how much of what is relevant is shown."""
+
+from __future__ import annotations
+
+from spanbench_pipeline.metrics.metric import Metric
+
+METRICS = (
+    Metric(
+        name="recall",
+        meaning="how much of what is relevant is shown: relevant chunks in the top {k}, divided by "
+        "all relevant chunks of the corpus. Undefined, and left out, where there is none.",
+        formula="relevant chunks in the top k / relevant chunks of the corpus",
+        depths=(10,),
+        undefined="the corpus has no relevant chunk for the query",
+        counts_chunks=True,
+        needs_chunks=True,
+        printed=True,
+        position=20,
+    ),
+)
