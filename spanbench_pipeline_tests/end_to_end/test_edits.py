@@ -224,6 +224,10 @@ def test_an_edit_of_the_code_costs_what_it_decides(ran: Project):
     assert "module spanbench_pipeline.chunkers.clause changed" in planned
     assert copy.run() == {"small/chunks/clause"}
 
+    # A page's template and style sheet count as code of the reports.
+    copy.edit("reports/render/page.css", ("max-width: 80rem", "max-width: 81rem"))
+    assert copy.run() == {"small/reports", "warehouse"}
+
     # What a stage does with its inputs counts as well, for all that share it.
     copy.edit(
         "pipeline/stages/rankings.py",

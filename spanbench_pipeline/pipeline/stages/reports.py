@@ -88,6 +88,7 @@ def stages(experiment: Experiment, project: Project) -> list[Stage]:
                 "baseline": experiment.baseline,
                 "description": experiment.description,
                 "provenance": provenance,
+                "page": html.fingerprint(),
                 **experiment.measured_at,
             },
             kinds=("markdown", "html"),
