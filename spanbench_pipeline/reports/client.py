@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterable, Iterator
 
 from spanbench_pipeline.analysis.backlog import Backlog
 from spanbench_pipeline.config.experiment import Experiment
 from spanbench_pipeline.metrics.depths import unreached
+from spanbench_pipeline.reports import facts
 from spanbench_pipeline.reports.audit import missed_spans
 from spanbench_pipeline.reports.explanations import LABELS, limits, meaning
 from spanbench_pipeline.reports.inputs import MEASURED, ReportInputs, rows_of
@@ -34,10 +36,8 @@ from spanbench_pipeline.reports.sections.comparability import (
 )
 from spanbench_pipeline.reports.sections.shared import (
     label_bars,
-    label_counts,
     metric_bars,
     metric_names,
-    metric_values,
     no_top,
 )
 
@@ -79,10 +79,10 @@ def _absent(baseline: str, state: str) -> list[Block]:
 
 
 def _standing(experiment: Experiment, inputs: ReportInputs, baseline: str) -> list[Block]:
-    values = metric_values(inputs)
-    names = metric_names(values, experiment.context)
+    means = facts.means(inputs.config_metrics)
     rows = tuple(
-        (name, values.get((baseline, name)), meaning(name, experiment.context)) for name in names
+        (name, means[baseline].get(name), meaning(name, experiment.context))
+        for name in metric_names(means.values(), experiment.context)
     )
     columns = (Column("metric", "code"), Column(baseline, "number"), Column("what it says"))
     return [
@@ -105,13 +105,12 @@ def _failing(experiment: Experiment, inputs: ReportInputs, baseline: str) -> Par
             f". How many queries fail in the first {experiment.context} chunks: not measured, "
             f"{why}.",
         )
-    failing = rows_of(inputs.failure_labels, config=baseline)
+    failing = facts.failure_labels(inputs.failure_labels).get(baseline, Counter()).total()
     return paragraph(
         *head,
-        f". Of {inputs.queries.num_rows:,} queries, ",
-        Strong(f"{len(failing):,} fail"),
-        ": at least one passage that answers them is not among the first "
-        f"{experiment.context} chunks, or less than half of it is.",
+        ". A query fails when fewer than half the characters of any passage that answers it are in "
+        f"the first {experiment.context} chunks. ",
+        Strong(f"{failing:,} of {inputs.queries.num_rows:,} queries fail."),
     )
 
 
@@ -126,20 +125,19 @@ def _patterns(experiment: Experiment, inputs: ReportInputs, baseline: str) -> It
     if why := no_top(experiment):
         yield paragraph(why)
         return
-    counts = label_counts(inputs, baseline)
+    counts = facts.failure_labels(inputs.failure_labels).get(baseline, Counter())
     if not counts:
         yield paragraph("No query fails.")
         return
-    bars = label_bars("Failing queries", counts, maximum=counts[0][1])
+    bars = label_bars("Failing queries", [*counts.items()], maximum=max(counts.values()))
     yield Picture(f"Failing queries of {baseline} by label.", (bars,))
-    failing = sum(count for _, count in counts)
     missed = missed_spans(inputs, baseline, experiment.context)
     text_of = {row["query_id"]: row["query"] for row in inputs.queries.to_pylist()}
-    for label, count in counts:
+    for label, count in counts.items():
         labelled = rows_of(inputs.failure_labels, config=baseline, label=label)
         yield Heading(label, 3)
         yield paragraph(
-            Strong(f"{count:,} of {failing:,} failing queries."),
+            Strong(f"{count:,} of {counts.total():,} failing queries."),
             f" {LABELS[label].format(k=experiment.context)}",
         )
         for query in sorted(row["query_id"] for row in labelled)[:EXAMPLES]:

@@ -2,36 +2,27 @@
 
 from __future__ import annotations
 
-from collections import Counter
-from typing import Any
+from collections.abc import Mapping
+from typing import TypeVar
 
-import pyarrow as pa
-import pyarrow.compute as pc
-
-from spanbench_pipeline.analysis.aggregate import MACRO
 from spanbench_pipeline.config.experiment import CONTEXT
 from spanbench_pipeline.metrics import registry
 from spanbench_pipeline.metrics.depths import unreached
 from spanbench_pipeline.metrics.forensic_labels import LABELS
 from spanbench_pipeline.metrics.metric import metric_label
 from spanbench_pipeline.metrics.quality.characters import DEPTHS
+from spanbench_pipeline.reports import facts
 from spanbench_pipeline.scoring.measured import Measured
 
-SHOWN_K = 8
-"""The depth of labels where nothing else is said."""
-
 Value = float | None
+V = TypeVar("V")
 
 
 def means(measured: Measured) -> dict[str | None, dict[str, Value]]:
     """Part of the corpus (None: the whole) -> metric -> mean; the whole first, macro last."""
-    found: dict[str | None, dict[str, Value]] = {None: {}}
-    for row in measured.tables["config_metrics"].to_pylist():
-        of_part = found.setdefault(row["subset"], {})
-        of_part[metric_label(row["metric"], row["k"])] = row["value"]
-    if MACRO in found:
-        found[MACRO] = found.pop(MACRO)
-    return found
+    table = measured.tables["config_metrics"]
+    parts = (None, *facts.parts_of(table))
+    return {part: _only(facts.means(table, part)) for part in parts}
 
 
 def printed(context: int = CONTEXT) -> list[str]:
@@ -59,40 +50,36 @@ def ks_past_said(depth: int) -> str:
 
 
 def label_k(measured: Measured) -> int:
-    """``SHOWN_K``, or the deepest k that labels have where that is less."""
-    ks: list[int] = pc.unique(measured.tables["forensic_labels"]["k"]).to_pylist()
-    return SHOWN_K if SHOWN_K in ks else max(ks)
+    """Return the usual depth, or the deepest k that labels have where that is less."""
+    table = measured.tables["forensic_labels"]
+    return facts.deepest(table) or min(table["k"].to_pylist())
 
 
 def label_counts(measured: Measured, k: int) -> dict[str, int]:
     """Forensic label -> queries at ``k``, in the order of the labels; undecided ones last."""
-    counts = _counts(measured.tables["forensic_labels"], "label", k)
+    counts = facts.total(facts.forensic_labels(measured.tables["forensic_labels"], k).values())
     named = {label: counts[label] for label in LABELS if counts[label]}
     return named | ({"undecided": counts[None]} if counts[None] else {})
 
 
 def state_counts(measured: Measured, k: int) -> dict[str, int]:
     """State -> gold spans at ``k``."""
-    counts = _counts(measured.tables["span_states"], "state", k)
+    counts = facts.total(facts.span_states(measured.tables["span_states"], k).values())
     return {str(state): counts[state] for state in ("covered", "partial", "missed")}
 
 
 def failure_counts(measured: Measured) -> dict[str, int] | None:
-    """Failure label -> queries, most frequent first; None where they were not measured."""
+    """Return failure label -> queries, most frequent first; None where they were not measured."""
     if "failure_labels" not in measured.tables:
         return None
-    labels = measured.tables["failure_labels"]["label"].to_pylist()
-    return dict(sorted(Counter(labels).items(), key=lambda item: (-item[1], item[0])))
+    return dict(facts.total(facts.failure_labels(measured.tables["failure_labels"]).values()))
 
 
 def bounds(measured: Measured, k: int) -> dict[str, float]:
     """Bound of the headroom -> complete grounding over the whole corpus at ``k``."""
-    return {
-        row["bound"]: row["value"]
-        for row in measured.tables["headroom"].to_pylist()
-        if row["k"] == k and row["subset"] is None
-    }
+    return _only(facts.bounds(measured.tables["headroom"], k))
 
 
-def _counts(table: pa.Table, column: str, k: int) -> Counter[Any]:
-    return Counter(table.filter(pc.equal(table["k"], k))[column].to_pylist())
+def _only(by_config: Mapping[str, dict[str, V]]) -> dict[str, V]:
+    """Return the facts of the one configuration; {} where its tables are empty."""
+    return next(iter(by_config.values()), {})

@@ -26,14 +26,14 @@ from spanbench_pipeline.core.errors import InputError
 from spanbench_pipeline.metrics import registry
 from spanbench_pipeline.metrics.failure_labels import EVERY_LABEL
 from spanbench_pipeline.metrics.forensic_labels import LABELS as FORENSIC
-from spanbench_pipeline.metrics.metric import metric_label
 from spanbench_pipeline.metrics.stages import STAGES
+from spanbench_pipeline.reports import facts
 from spanbench_pipeline.reports.inputs import rows_of
 from spanbench_pipeline.reports.render import svg
 from spanbench_pipeline.reports.render.blocks import Bar, Panel, write
 from spanbench_pipeline.reports.render.markdown import escape
 from spanbench_pipeline.reports.sections import losses
-from spanbench_pipeline.reports.sections.shared import SHOWN, metric_names, parts_of
+from spanbench_pipeline.reports.sections.shared import metric_names
 from spanbench_pipeline.storage import parquet
 
 HEADLINE = "complete_grounding"
@@ -176,52 +176,47 @@ def _covered(seen: Seen) -> str:
 
 def _labels(seen: Seen) -> str:
     """Failing queries by label, most frequent first, equal ones in the order they are tried."""
-    counts = Counter(seen.table["label"].to_pylist())
+    counts = facts.total(facts.failure_labels(seen.table).values())
     if not counts:
         return "No query fails."
-    order = sorted(counts, key=lambda label: (-counts[label], list(EVERY_LABEL).index(label)))
-    bars = tuple(Bar(f"{o} ({EVERY_LABEL[o] or 'nothing to change'})", counts[o]) for o in order)
+    bars = tuple(
+        Bar(f"{label} ({EVERY_LABEL[label] or 'nothing to change'})", n)
+        for label, n in counts.items()
+    )
     title = "failing queries by label (and lever)"
     return bar_table(Panel(title, bars, maximum=max(counts.values()), format="count"))
 
 
-def _deep(table: pa.Table) -> int | None:
-    """The depth to show: the usual one, or the deepest that a shallow experiment has."""
-    return max((k for k in pc.unique(table["k"]).to_pylist() if k <= SHOWN), default=None)
-
-
 def _lost(seen: Seen) -> str:
     """Gold spans that are not covered, by the stage that lost them, in the order of the stages."""
-    k = _deep(seen.table)
+    k = facts.deepest(seen.table)
     if k is None:
         return ""
-    rows = rows_of(seen.table.select(["k", "state", "lost_stage"]), k=k)
-    counts = Counter(row["lost_stage"] for row in rows if row["state"] != "covered")
+    counts = facts.total(facts.lost_spans(seen.table, k).values())
     if not counts:
         return f"The top {k} cover every gold span."
     order = [stage for stage in (*STAGES, None) if counts[stage]]
-    bars = tuple(Bar(s or "not measured: no chunk table", counts[s]) for s in order)
+    bars = tuple(Bar(s or facts.NO_CHUNKS, counts[s]) for s in order)
     title = f"gold spans lost at k = {k}, by stage"
     return bar_table(Panel(title, bars, maximum=max(counts.values()), format="count"))
 
 
 def _forensic(seen: Seen) -> str:
     """Queries by forensic label at the usual depth, in the order in which labels are tried."""
-    k = _deep(seen.table)
+    k = facts.deepest(seen.table)
     if k is None:
         return ""
-    counts = Counter(row["label"] for row in rows_of(seen.table.select(["k", "label"]), k=k))
+    counts = facts.total(facts.forensic_labels(seen.table, k).values())
     names = {label: f"{label} ({name})" for label, name in FORENSIC.items()}
     bars = [Bar(name, counts[label]) for label, name in names.items()]
-    bars += [Bar("not measured: no chunk table", counts[None])] * (counts[None] > 0)
+    bars += [Bar(facts.NO_CHUNKS, counts[None])] * (counts[None] > 0)
     title = f"queries by label at k = {k}"
     return bar_table(Panel(title, tuple(bars), maximum=counts.total(), format="count"))
 
 
 def _forensic_by_k(seen: Seen) -> str:
     """How many queries have each label at each depth: a row a label, a column a depth."""
-    pairs = zip(seen.table["label"].to_pylist(), seen.table["k"].to_pylist(), strict=True)
-    counts = Counter(pairs)
+    counts = facts.forensic_labels_by_depth(seen.table)
     ks = sorted({k for _, k in counts})
     if not ks:
         return ""
@@ -236,27 +231,27 @@ def _forensic_by_k(seen: Seen) -> str:
 
 def _waterfall(seen: Seen) -> str:
     """From what is grounded up to 1, at the usual depth, over the whole corpus."""
-    k = _deep(seen.table)
+    k = facts.deepest(seen.table)
     if k is None:
         return ""
     title = f"complete grounding at k = {k}"
-    bounds = losses.bounds_by_config(seen.table, k)
+    bounds = facts.bounds(seen.table, k)
     return "\n\n".join(bar_table(losses.waterfall_panel(title, b)) for b in bounds.values())
 
 
 def _waterfalls(seen: Seen) -> str:
     """A waterfall for each depth, and for each part of the corpus at the usual one."""
-    k = _deep(seen.table)
+    k = facts.deepest(seen.table)
     if k is None:
         return ""
-    subsets = parts_of(seen.table)
+    subsets = facts.parts_of(seen.table)
     ks = sorted(pc.unique(seen.table["k"]).to_pylist())
     named: list[tuple[str, int, str | None]] = [(f"k = {n}", n, None) for n in ks]
     named += [(f"{subset}, k = {k}", k, subset) for subset in subsets]
     panels = [
         losses.waterfall_panel(title, bounds)
         for title, n, subset in named
-        for bounds in losses.bounds_by_config(seen.table, n, subset).values()
+        for bounds in facts.bounds(seen.table, n, subset).values()
     ]
     said = "Complete grounding, from what is grounded up to 1, at each depth."
     return f"{said}\n\n{image(svg.panels(panels), said)}"
@@ -264,7 +259,9 @@ def _waterfalls(seen: Seen) -> str:
 
 def _headline(seen: Seen) -> str:
     """Every configuration's headline metric, best first, the baseline in bold."""
-    values = _means(seen.table).get(f"{HEADLINE}@{seen.context}", {})
+    means = facts.means(seen.table)
+    headline = f"{HEADLINE}@{seen.context}"
+    values = {c: of[headline] for c, of in means.items() if headline in of}
     if not values:
         return ""
     order = sorted(values, key=lambda config: (-(values[config] or 0.0), config))
@@ -276,25 +273,20 @@ def _headline(seen: Seen) -> str:
 
 def _all_metrics(seen: Seen) -> str:
     """A panel a metric, a bar a configuration, the baseline marked: the report's own picture."""
-    means = _means(seen.table)
-    shown = [(config, name) for name, values in means.items() for config in values]
-    names = metric_names(shown, seen.context)
+    means = facts.means(seen.table)
+    names = metric_names(means.values(), seen.context)
     if not names:
         return ""
     panels = [
-        Panel(name, tuple(Bar(c, v, c == seen.baseline) for c, v in means[name].items()), 1.0)
+        Panel(
+            name,
+            tuple(Bar(c, of[name], c == seen.baseline) for c, of in means.items() if name in of),
+            maximum=1.0,
+        )
         for name in names
     ]
     said = f"Each metric from 0 to 1, the baseline ({seen.baseline}) marked."
     return f"{escape(said)}\n\n{image(svg.panels(panels), said)}"
-
-
-def _means(table: pa.Table) -> dict[str, dict[str, float | None]]:
-    """``metric@k`` -> configuration -> mean over the whole corpus."""
-    found: dict[str, dict[str, float | None]] = defaultdict(dict)
-    for row in rows_of(table, subset=None):
-        found[metric_label(row["metric"], row["k"])][row["config"]] = row["value"]
-    return found
 
 
 def _over_time(seen: Seen) -> str:

@@ -7,6 +7,7 @@ from itertools import pairwise
 
 from spanbench_pipeline.config.experiment import Experiment
 from spanbench_pipeline.metrics import registry
+from spanbench_pipeline.reports import facts
 from spanbench_pipeline.reports.inputs import ReportInputs
 from spanbench_pipeline.reports.render.blocks import (
     Block,
@@ -19,8 +20,6 @@ from spanbench_pipeline.reports.render.blocks import (
     paragraph,
 )
 from spanbench_pipeline.reports.sections.losses import (
-    bounds_by_config,
-    stage_counts,
     stages_by_config,
 )
 from spanbench_pipeline.reports.sections.shared import no_top, shown_depth
@@ -62,7 +61,7 @@ def lost_words(experiment: Experiment, inputs: ReportInputs, baseline: str) -> I
     k, note = shown_depth(
         experiment.depth, registry.label_ks(experiment.context), experiment.context
     )
-    counts = stage_counts(inputs.span_states, k).get(baseline)
+    counts = facts.lost_spans(inputs.span_states, k).get(baseline)
     if counts is None:
         return
     yield Heading("Where the lost text was lost", 3)
@@ -99,7 +98,7 @@ def headroom_words(experiment: Experiment, inputs: ReportInputs, baseline: str) 
     k, note = shown_depth(
         experiment.depth, registry.label_ks(experiment.context), experiment.context
     )
-    bounds = bounds_by_config(inputs.headroom, k).get(baseline)
+    bounds = facts.bounds(inputs.headroom, k).get(baseline)
     if bounds is None:
         return
     yield Heading("What could be won at most", 3)

@@ -13,6 +13,7 @@ from spanbench_pipeline.analysis.fingerprints import (
 from spanbench_pipeline.config.experiment import Experiment
 from spanbench_pipeline.metrics import registry
 from spanbench_pipeline.metrics.depths import absent
+from spanbench_pipeline.reports import facts
 from spanbench_pipeline.reports.inputs import ReportInputs, indexed
 from spanbench_pipeline.reports.render.blocks import (
     Block,
@@ -28,7 +29,6 @@ from spanbench_pipeline.reports.sections.characters import character_values
 from spanbench_pipeline.reports.sections.shared import (
     marked_rows,
     metric_names,
-    metric_values,
     shown_depth,
 )
 
@@ -120,7 +120,7 @@ def other_chunks(
 
 def _chunk_counting(experiment: Experiment, inputs: ReportInputs) -> str:
     """The metrics shown that count chunks, in a line."""
-    names = metric_names(metric_values(inputs), experiment.context)
+    names = metric_names(facts.means(inputs.config_metrics).values(), experiment.context)
     found = [name for name in names if name.partition("@")[0] in registry.chunk_counting()]
     return " and ".join(part for part in (", ".join(found[:-1]), *found[-1:]) if part)
 

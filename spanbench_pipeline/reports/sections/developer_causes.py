@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
@@ -9,6 +10,7 @@ from spanbench_pipeline.analysis.bm25_stats import AVERAGE_IDF, CARDS, CHUNKS
 from spanbench_pipeline.analysis.comparisons import filter_pairs
 from spanbench_pipeline.config.experiment import Experiment, bm25_text
 from spanbench_pipeline.metrics.failure_labels import EVERY_LABEL as LEVER_OF_LABEL
+from spanbench_pipeline.reports import facts
 from spanbench_pipeline.reports.explanations import LABELS
 from spanbench_pipeline.reports.inputs import ReportInputs, indexed, rows_of
 from spanbench_pipeline.reports.render.blocks import (
@@ -25,7 +27,6 @@ from spanbench_pipeline.reports.render.blocks import (
 from spanbench_pipeline.reports.sections.comparability import other_chunks
 from spanbench_pipeline.reports.sections.shared import (
     label_bars,
-    label_counts,
     labels_at,
     marked_rows,
     no_top,
@@ -168,8 +169,8 @@ def failures(experiment: Experiment, inputs: ReportInputs) -> Blocks:
     if why := no_top(experiment):
         return [Heading("Failure labels"), paragraph(why)]
     labels = labels_at(experiment)
-    measured = inputs.measured(experiment)
-    counts = {config: dict(label_counts(inputs, config)) for config in measured}
+    of_label = facts.failure_labels(inputs.failure_labels)
+    counts = {config: of_label.get(config, Counter()) for config in inputs.measured(experiment)}
     stats = indexed(inputs.config_stats.to_pylist(), "config", "stat")
     rows = tuple(
         (

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from spanbench_pipeline.config.experiment import Experiment
 from spanbench_pipeline.metrics.metric import metric_label
+from spanbench_pipeline.reports import facts
 from spanbench_pipeline.reports.explanations import CHUNK_STATS, metric_lines
 from spanbench_pipeline.reports.inputs import ReportInputs, indexed, rows_of
 from spanbench_pipeline.reports.render.blocks import (
@@ -22,7 +23,6 @@ from spanbench_pipeline.reports.sections.shared import (
     metric_bars,
     metric_names,
     metric_table,
-    metric_values,
     no_top,
 )
 
@@ -32,7 +32,7 @@ _NOT_MEASURED = "A dash means not measured, or undefined; it never stands for ze
 
 def metrics(experiment: Experiment, inputs: ReportInputs) -> Blocks:
     """Every configuration and every metric, with what the metrics say."""
-    names = metric_names(metric_values(inputs), experiment.context)
+    names = metric_names(facts.means(inputs.config_metrics).values(), experiment.context)
     if not names:
         return [Heading("Metrics"), paragraph("No configuration was measured.")]
     table = metric_table(experiment, inputs, experiment.baseline, "Means over the queries.")
@@ -119,14 +119,14 @@ def _attained(experiment: Experiment, inputs: ReportInputs) -> Blocks:
     head = Heading("Attained share of the precision ceiling", 3)
     if why := no_top(experiment):
         return [head, paragraph(why)]
-    values = metric_values(inputs)
+    means = facts.means(inputs.config_metrics)
     precision = f"precision@{experiment.context}"
     ceiling = indexed(inputs.chunk_stats.to_pylist(), "chunker", "stat")
     stats = indexed(inputs.config_stats.to_pylist(), "config", "stat")
     rows = tuple(
         (
             c.name,
-            values.get((c.name, precision)),
+            means.get(c.name, {}).get(precision),
             ceiling.get((c.chunker, "precision_ceiling")),
             stats.get((c.name, "precision_attained")),
         )

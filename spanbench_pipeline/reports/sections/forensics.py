@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 import json
-from collections import Counter
-from collections.abc import Mapping
 
 import pyarrow as pa
 
 from spanbench_pipeline.config.experiment import Experiment
 from spanbench_pipeline.metrics import registry
 from spanbench_pipeline.metrics.forensic_labels import CHANGED
+from spanbench_pipeline.reports import facts
 from spanbench_pipeline.reports.explanations import FORENSIC_LABELS, LABELS
 from spanbench_pipeline.reports.inputs import ReportInputs, rows_of
 from spanbench_pipeline.reports.render.blocks import (
@@ -29,10 +28,6 @@ from spanbench_pipeline.reports.render.blocks import (
 from spanbench_pipeline.reports.sections.shared import marked_rows, shown_depth
 
 Blocks = list[Block]
-Counts = Mapping[str, Counter[str | None]]
-"""Configuration -> label -> queries; None: it would need a chunk table to tell."""
-
-UNKNOWN = "not measured: no chunk table"
 SUCCESS = "none: the query does not fail"
 """What stands for no failure label in the cross table."""
 
@@ -43,7 +38,7 @@ def forensic(experiment: Experiment, inputs: ReportInputs) -> Blocks:
         experiment.depth, registry.label_ks(experiment.context, experiment.further)
     )
     labels = inputs.forensic_labels.select(["config", "k", "label", "stability"])
-    counts = _counts(labels, k)
+    counts = facts.forensic_labels(labels, k)
     return [
         Heading("Forensic labels"),
         paragraph(
@@ -59,14 +54,7 @@ def forensic(experiment: Experiment, inputs: ReportInputs) -> Blocks:
     ]
 
 
-def _counts(labels: pa.Table, k: int) -> Counts:
-    found: dict[str, Counter[str | None]] = {}
-    for row in rows_of(labels.select(["config", "k", "label"]), k=k):
-        found.setdefault(row["config"], Counter())[row["label"]] += 1
-    return found
-
-
-def _table(experiment: Experiment, counts: Counts, k: int) -> Table:
+def _table(experiment: Experiment, counts: facts.Counts, k: int) -> Table:
     shown = [*FORENSIC_LABELS, *([None] if any(c[None] for c in counts.values()) else [])]
     rows: list[tuple[Value, ...]] = [
         (
@@ -75,12 +63,15 @@ def _table(experiment: Experiment, counts: Counts, k: int) -> Table:
         )
         for config in experiment.configurations
     ]
-    columns = (Column("configuration"), *(Column(label or UNKNOWN, "count") for label in shown))
+    columns = (
+        Column("configuration"),
+        *(Column(label or facts.NO_CHUNKS, "count") for label in shown),
+    )
     marked = marked_rows(experiment, experiment.baseline)
     return Table(columns, tuple(rows), f"Queries by forensic label at k = {k}.", marked)
 
 
-def _picture(counts: Counts, k: int) -> Blocks:
+def _picture(counts: facts.Counts, k: int) -> Blocks:
     """A panel a configuration, all on one scale: the number of queries."""
     most = max((found.total() for found in counts.values()), default=0)
     panels = tuple(
@@ -139,10 +130,7 @@ def _cross(experiment: Experiment, inputs: ReportInputs) -> Blocks:
     if experiment.depth < experiment.context:
         why = f"Not measured: failure labels look at the top {experiment.context}, and "
         return [head, paragraph(f"{why}rankings are {experiment.depth} deep.")]
-    counts: dict[tuple[str, str | None], Counter[str | None]] = {}
-    for row in inputs.label_cross.to_pylist():
-        pair = counts.setdefault((row["config"], row["failure_label"]), Counter())
-        pair[row["forensic_label"]] += row["n_queries"]
+    counts = facts.label_pairs(inputs.label_cross)
     shown = [*FORENSIC_LABELS, *([None] if any(c[None] for c in counts.values()) else [])]
     keys = [
         (config.name, label)
@@ -157,7 +145,7 @@ def _cross(experiment: Experiment, inputs: ReportInputs) -> Blocks:
     columns = (
         Column("configuration"),
         Column("failure label"),
-        *(Column(label or UNKNOWN, "count") for label in shown),
+        *(Column(label or facts.NO_CHUNKS, "count") for label in shown),
     )
     marked = frozenset(n for n, (c, _) in enumerate(keys) if c == experiment.baseline)
     k = experiment.context

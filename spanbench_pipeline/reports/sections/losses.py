@@ -10,7 +10,7 @@ import pyarrow as pa
 from spanbench_pipeline.analysis.headroom import BOUNDS, COSTS, costs
 from spanbench_pipeline.config.experiment import Experiment
 from spanbench_pipeline.metrics.stages import STAGES, stages_of
-from spanbench_pipeline.reports.inputs import rows_of
+from spanbench_pipeline.reports import facts
 from spanbench_pipeline.reports.render.blocks import (
     Bar,
     Block,
@@ -59,14 +59,6 @@ def stages_by_config(experiment: Experiment) -> dict[str, tuple[str, ...]]:
     }
 
 
-def bounds_by_config(headroom: pa.Table, k: int, subset: str | None = None) -> dict[str, Bounds]:
-    """Configuration -> bound -> value, of one depth and one part; in the table's order."""
-    found: dict[str, dict[str, float]] = {}
-    for row in rows_of(headroom, k=k, subset=subset):
-        found.setdefault(row["config"], {})[row["bound"]] = row["value"]
-    return dict(found)
-
-
 def waterfall_panel(title: str, bounds: Bounds, *, marked: bool = False) -> Panel:
     """From what is grounded up to 1, each cost beginning where the last one ended."""
     steps = costs(bounds)
@@ -87,7 +79,7 @@ def waterfall_panels(
     subset: str | None = None,
 ) -> list[Panel]:
     """A waterfall for each of ``configs`` that was measured, in their order."""
-    found = bounds_by_config(headroom, k, subset)
+    found = facts.bounds(headroom, k, subset)
     return [
         waterfall_panel(config, found[config], marked=config == baseline)
         for config in configs
@@ -104,7 +96,7 @@ def headroom_table(
     subset: str | None = None,
 ) -> Table:
     """What is grounded and what each stage costs; a configuration not measured has dashes."""
-    found = bounds_by_config(headroom, k, subset)
+    found = facts.bounds(headroom, k, subset)
     rows = tuple((config, *_row(found.get(config))) for config in configs)
     columns = (Column("configuration"), *_cost_columns(k))
     caption = f"Complete grounding at {k}, and what stands between it and 1. A row adds up to 1."
@@ -115,25 +107,12 @@ def parts_table(
     headroom: pa.Table, k: int, configs: Sequence[str], parts: Sequence[str], baseline: str = ""
 ) -> Table:
     """The same for each part of a pooled corpus; a configuration not measured has no rows."""
-    by_part = {part: bounds_by_config(headroom, k, part) for part in parts}
+    by_part = {part: facts.bounds(headroom, k, part) for part in parts}
     shown = [(c, part) for c in configs for part in parts if c in by_part[part]]
     rows = tuple((config, part, *_row(by_part[part][config])) for config, part in shown)
     columns = (Column("configuration"), Column("part"), *_cost_columns(k))
     marked = frozenset(n for n, (config, _) in enumerate(shown) if config == baseline)
     return Table(columns, rows, f"Complete grounding at {k}, part by part.", marked)
-
-
-def stage_counts(span_states: pa.Table, k: int) -> dict[str, Counter[str | None]]:
-    """Configuration -> stage -> how many gold spans it lost at k; every configuration seen.
-
-    Spans that were lost nobody knows where, for want of a chunk table, count for None.
-    """
-    found: dict[str, Counter[str | None]] = {}
-    for row in rows_of(span_states.select(["config", "k", "state", "lost_stage"]), k=k):
-        counts = found.setdefault(row["config"], Counter())
-        if row["state"] != "covered":
-            counts[row["lost_stage"]] += 1
-    return found
 
 
 def stage_panels(
@@ -143,7 +122,7 @@ def stage_panels(
 
     ``stages`` says which stages each configuration has, in the order to show them.
     """
-    counts = stage_counts(span_states, k)
+    counts = facts.lost_spans(span_states, k)
     highest = max((n for found in counts.values() for n in found.values()), default=0)
     return [
         Panel(
@@ -161,7 +140,7 @@ def stage_table(
     span_states: pa.Table, k: int, stages: Mapping[str, Sequence[str]], baseline: str = ""
 ) -> Table:
     """Lost spans by stage; a dash where a configuration lacks the stage or was not measured."""
-    counts = stage_counts(span_states, k)
+    counts = facts.lost_spans(span_states, k)
     shown = [*STAGES, *([None] if any(found[None] for found in counts.values()) else [])]
     rows = tuple(
         (config, *_counted(counts.get(config), has, shown)) for config, has in stages.items()
@@ -169,7 +148,7 @@ def stage_table(
     columns = (
         Column("configuration"),
         Column("lost spans", "count"),
-        *(Column(stage or "not measured: no chunk table", "count") for stage in shown),
+        *(Column(stage or facts.NO_CHUNKS, "count") for stage in shown),
     )
     caption = f"Gold spans with less than half of their characters in the top {k}."
     return Table(columns, rows, caption, _marked(list(stages), baseline))

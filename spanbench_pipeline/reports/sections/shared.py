@@ -2,29 +2,21 @@
 
 from __future__ import annotations
 
-from collections import Counter
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 
 import pyarrow as pa
-import pyarrow.compute as pc
 
-from spanbench_pipeline.analysis.aggregate import MACRO
 from spanbench_pipeline.config.experiment import Experiment
 from spanbench_pipeline.metrics import registry
 from spanbench_pipeline.metrics.depths import unreached
 from spanbench_pipeline.metrics.failure_labels import EVERY_LABEL, LABELS
 from spanbench_pipeline.metrics.metric import metric_label
-from spanbench_pipeline.reports.inputs import MEASURED, ReportInputs, rows_of
+from spanbench_pipeline.reports import facts
+from spanbench_pipeline.reports.inputs import MEASURED, ReportInputs
 from spanbench_pipeline.reports.render.blocks import Bar, Column, Panel, Picture, Table, Value
 
-SHOWN = 8
-"""The depth that is shown of what is measured at several, where nothing else is said."""
 
-MetricValues = dict[tuple[str, str], float | None]
-"""(configuration, ``metric@k``) -> its mean."""
-
-
-def shown_depth(depth: int, ks: Iterable[int], wanted: int = SHOWN) -> tuple[int, str]:
+def shown_depth(depth: int, ks: Iterable[int], wanted: int = facts.USUAL_DEPTH) -> tuple[int, str]:
     """The k of ``ks`` to show of rankings that are ``depth`` deep; "" or why it is not ``wanted``.
 
     A k past the depth was not measured: the deepest that was stands in for it, and it is said.
@@ -49,32 +41,23 @@ def labels_at(experiment: Experiment) -> list[str]:
     return list(EVERY_LABEL if experiment.depth == experiment.context else LABELS)
 
 
-def parts_of(table: pa.Table) -> list[str]:
-    """The parts of a pooled corpus that a table of means has rows for, the mean over them last."""
-    found = set(pc.unique(table["subset"]).to_pylist()) - {None}
-    return sorted(found, key=lambda part: (part == MACRO, part))
-
-
 def compared_parts(table: pa.Table) -> list[str]:
     """The same, of a corpus that has more than one part: else there is nothing to compare."""
-    parts = parts_of(table)
+    parts = facts.parts_of(table)
     return parts if len(parts) > 2 else []
 
 
-def metric_values(inputs: ReportInputs) -> MetricValues:
-    """The means over the whole corpus; a configuration that was not measured has none."""
-    return {
-        (row["config"], metric_label(row["metric"], row["k"])): row["value"]
-        for row in rows_of(inputs.config_metrics, subset=None)
-    }
-
-
-def metric_names(values: Iterable[tuple[str, str]], context: int) -> list[str]:
-    """The metrics that ``values`` has: the standard ones in their order, then others by name.
+def metric_names(means: Iterable[Mapping[str, float | None]], context: int) -> list[str]:
+    """The metrics that ``means`` have: the standard ones in their order, then others by name.
 
     Those that count characters are left out: five at every k have tables of their own.
     """
-    found = {name for _, name in values if name.partition("@")[0] not in registry.characters()}
+    found = {
+        name
+        for of_config in means
+        for name in of_config
+        if name.partition("@")[0] not in registry.characters()
+    }
     standard = [metric_label(metric, k) for metric, k in registry.of_results(context)]
     return [m for m in standard if m in found] + sorted(found - set(standard))
 
@@ -86,11 +69,11 @@ def metric_table(
 
     A configuration that was not measured has dashes and says why.
     """
-    values = metric_values(inputs)
-    names = metric_names(values, experiment.context)
+    means = facts.means(inputs.config_metrics)
+    names = metric_names(means.values(), experiment.context)
     states = inputs.states()
     rows: list[tuple[Value, ...]] = [
-        (c.name, *(values.get((c.name, name)) for name in names), states[c.name])
+        (c.name, *(means.get(c.name, {}).get(name) for name in names), states[c.name])
         for c in experiment.configurations
     ]
     if all(state == MEASURED for state in states.values()):
@@ -109,29 +92,19 @@ def marked_rows(experiment: Experiment, baseline: str) -> frozenset[int]:
 
 def metric_bars(experiment: Experiment, inputs: ReportInputs, baseline: str) -> Picture:
     """One panel a metric, one bar a configuration, all from 0 to 1."""
-    values = metric_values(inputs)
+    means = facts.means(inputs.config_metrics)
     panels = tuple(
         Panel(
             name,
             tuple(
-                Bar(c.name, values.get((c.name, name)), c.name == baseline)
+                Bar(c.name, means.get(c.name, {}).get(name), c.name == baseline)
                 for c in experiment.configurations
             ),
             maximum=1.0,
         )
-        for name in metric_names(values, experiment.context)
+        for name in metric_names(means.values(), experiment.context)
     )
     return Picture(f"Each metric from 0 to 1, the baseline ({baseline}) marked.", panels)
-
-
-def label_counts(inputs: ReportInputs, config: str) -> list[tuple[str, int]]:
-    """The labels that occur among a configuration's failing queries, most frequent first.
-
-    Equally frequent ones in the order in which labels are tried.
-    """
-    labels = [row["label"] for row in rows_of(inputs.failure_labels, config=config)]
-    order = list(EVERY_LABEL)
-    return sorted(Counter(labels).items(), key=lambda item: (-item[1], order.index(item[0])))
 
 
 def label_bars(title: str, counts: Sequence[tuple[str, int]], maximum: int) -> Panel:

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 
 from spanbench_pipeline.analysis.aggregate import MACRO
 from spanbench_pipeline.config.experiment import Experiment
+from spanbench_pipeline.reports import facts
 from spanbench_pipeline.reports.inputs import ReportInputs
 from spanbench_pipeline.reports.render.blocks import (
     Block,
@@ -19,7 +20,6 @@ from spanbench_pipeline.reports.render.blocks import (
     paragraph,
 )
 from spanbench_pipeline.reports.sections.characters import Values, character_values
-from spanbench_pipeline.reports.sections.shared import parts_of
 
 Blocks = list[Block]
 
@@ -98,7 +98,7 @@ def yardsticks(experiment: Experiment, inputs: ReportInputs) -> Blocks:
     values = character_values(inputs)
     if published is None or not values:
         return []
-    parts = _parts(published, parts_of(inputs.config_metrics))
+    parts = _parts(published, facts.parts_of(inputs.config_metrics))
     return [
         Heading("Beside published figures"),
         paragraph(
