@@ -31,7 +31,7 @@ Cells = dict[tuple[str, str, int], float]
 
 
 def main() -> None:
-    """Prints a line a ratio."""
+    """Print a line a ratio."""
     parser = argparse.ArgumentParser(description=(__doc__ or "").partition("\n")[0])
     parser.add_argument("--queries", type=int, default=776)
     parser.add_argument("--doublings", type=int, default=3)
@@ -47,7 +47,9 @@ def main() -> None:
 
 
 def against_sets(n_queries: int) -> str:
-    """The union scoring at every k: arrays, which score both ways, against sets of characters."""
+    """Return the union scoring at every k: arrays, which score both ways, against sets of
+    characters.
+    """
     corpus = _corpus(n_queries)
     ours, scored = timed(lambda: _metrics(corpus))
     theirs, expected = timed(lambda: _by_sets(corpus))
@@ -72,7 +74,7 @@ def _labels(corpus: Corpus) -> pa.Table:
 
 
 def _by_sets(corpus: Corpus) -> Cells:
-    """Precision and recall in characters as anybody would first write them."""
+    """Return precision and recall in characters as anybody would first write them."""
     rankings, gold_spans, _, _ = corpus
     gold: dict[str, set[tuple[str, int]]] = {}
     for row in gold_spans.to_pylist():
@@ -152,7 +154,7 @@ def _placed(document: Any, start: Any, length: int) -> dict[str, Any]:
 
 
 def _list(random: np.random.Generator, own: int, per_document: int) -> Any:
-    """Distinct chunks in random order, half of them of the query's own document."""
+    """Return distinct chunks in random order, half of them of the query's own document."""
     near = own * per_document + random.permutation(per_document)[: DEPTH // 2]
     others = random.choice((N_DOCS - 1) * per_document, DEPTH - DEPTH // 2, replace=False)
     far = others + per_document * (others >= own * per_document)

@@ -32,7 +32,7 @@ Vectors = NDArray[np.float32]
 
 
 def main() -> None:
-    """Measures loading and all ways, and prints a table."""
+    """Measure loading and all ways, and print a table."""
     parser = argparse.ArgumentParser(description=(__doc__ or "").partition("\n")[0])
     parser.add_argument("--chunks", type=int, default=100)
     parser.add_argument("--rounds", type=int, default=3)
@@ -54,14 +54,14 @@ def main() -> None:
 
 
 def _chunks(count: int) -> list[str]:
-    """Chunks of 1,000 characters of made-up contracts."""
+    """Return chunks of 1,000 characters of made-up contracts."""
     contracts = sample.generate(documents=1 + count // 10, queries=1).contracts
     pieces = [c.text[i : i + 1000] for c in contracts for i in range(0, len(c.text) - 999, 850)]
     return pieces[:count]
 
 
 def _ways(model: Any, settings: Any, threads: int) -> dict[str, Callable[[list[str]], Vectors]]:
-    """The ways, by name; the first is what the others are compared with."""
+    """Return the ways, by name; the first is what the others are compared with."""
 
     def plain(texts: list[str], batch_size: int) -> Vectors:
         found: Vectors = model.encode(

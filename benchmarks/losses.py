@@ -26,7 +26,7 @@ KS = (1, 2, 4, 5, 8, 16, 32, 64)
 
 
 def main() -> None:
-    """Prints a line a measure."""
+    """Print a line a measure."""
     parser = argparse.ArgumentParser(description=(__doc__ or "").partition("\n")[0])
     parser.add_argument("--queries", type=int, default=776)
     parser.add_argument("--chunks", type=int, default=30_000)
@@ -65,7 +65,9 @@ def both(n_queries: int, n_chunks: int, depth: int) -> list[str]:
 
 
 def growth() -> list[str]:
-    """The optimum where every piece overlaps 500 others, and twice, four times, ... as many."""
+    """Return the optimum where every piece overlaps 500 others, and twice, four times, ... as
+    many.
+    """
     lines: list[str] = []
     for n in (50_000, 100_000, 200_000):
         start = np.arange(n)
@@ -106,7 +108,7 @@ def _queries(n: int) -> pa.Table:
 
 
 def _gold(random: np.random.Generator, n_queries: int, doc_chars: int) -> pa.Table:
-    """One to six spans a query, apart from one another; one in ten is long."""
+    """Return one to six spans a query, apart from one another; one in ten is long."""
     rows: list[dict[str, Any]] = []
     for query in range(n_queries):
         n = int(random.integers(1, 7))
@@ -125,7 +127,7 @@ def _gold(random: np.random.Generator, n_queries: int, doc_chars: int) -> pa.Tab
 def _lists(
     random: np.random.Generator, queries: pa.Table, chunks: pa.Table, depth: int
 ) -> pa.Table:
-    """Distinct chunks in random order, half of each list from the query's own document."""
+    """Return distinct chunks in random order, half of each list from the query's own document."""
     n, n_chunks = len(queries), len(chunks)
     per_document = n_chunks // N_DOCUMENTS
     rows = []

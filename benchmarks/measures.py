@@ -29,7 +29,7 @@ Corpus = tuple[pa.Table, pa.Table, pa.Table, pa.Table]
 
 
 def main() -> None:
-    """Prints a line a ratio."""
+    """Print a line a ratio."""
     parser = argparse.ArgumentParser(description=(__doc__ or "").partition("\n")[0])
     parser.add_argument("--documents", type=int, default=20)
     parser.add_argument("--doublings", type=int, default=4)
@@ -121,7 +121,9 @@ def _gold(random: np.random.Generator, doc_id: str) -> list[evalset.GoldSpan]:
 
 
 def _rankings(random: np.random.Generator, queries: pa.Table, chunks: pa.Table) -> pa.Table:
-    """Lists of distinct chunks in random order, half of each from the query's own document."""
+    """Return lists of distinct chunks in random order, half of each from the query's own
+    document.
+    """
     n_queries, n_chunks = queries.num_rows, chunks.num_rows
     per_document = n_chunks // (n_queries // QUERIES_A_DOCUMENT)
     own, rest = DEPTH // 2, DEPTH - DEPTH // 2

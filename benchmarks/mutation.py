@@ -32,7 +32,7 @@ Mutant = tuple[str, str, str, str]
 
 
 def main() -> int:
-    """Prints and writes the figures; 1 where something is amiss."""
+    """Print and write the figures; return 1 where something is amiss."""
     status = _status()
     counts = {_module(source): Counter(became.values()) for source, became in status.items()}
     survivors = sorted(
@@ -87,13 +87,13 @@ def _mutant(source: Path, name: str) -> Mutant:
 
 
 def _known() -> dict[Mutant, str]:
-    """Each known survivor, and why it survives."""
+    """Return each known survivor, and why it survives."""
     groups = tomllib.loads(KNOWN.read_text(encoding="utf-8"))["known"]
     return {tuple(mutant): group["why"] for group in groups for mutant in group["mutants"]}
 
 
 def _table(counts: dict[str, Counter[str]]) -> tuple[list[str], float]:
-    """A row a module and one for all, and the share of all that is killed."""
+    """Return a row a module and one for all, and the share of all that is killed."""
     rows = ["| module | killed | of these by timeout | survived | not counted | share killed |"]
     rows.append("|---|---|---|---|---|---|")
     share = 0.0
@@ -112,7 +112,9 @@ def _table(counts: dict[str, Counter[str]]) -> tuple[list[str], float]:
 
 
 def _listed(survivors: list[Mutant], why: dict[Mutant, str]) -> list[str]:
-    """A table of the survivors by reason; of each line what differs, with the words beside it."""
+    """Return a table of the survivors by reason; of each line what differs, with the words beside
+    it.
+    """
     becomes: dict[tuple[str, str, str], list[str]] = {}
     for mutant in sorted(survivors, key=lambda m: (why.get(m, "not known"), m)):
         module, function, before, after = mutant
@@ -132,7 +134,9 @@ def _listed(survivors: list[Mutant], why: dict[Mutant, str]) -> list[str]:
 
 
 def _differing(before: str, after: str, beside: int = 2) -> tuple[str, str]:
-    """Both without the words that they begin and end with alike, but for ``beside`` of each."""
+    """Return both without the words that they begin and end with alike, but for ``beside`` of
+    each.
+    """
     was, becomes = before.split(), after.split()
     least = min(len(was), len(becomes))
     head = next((i for i in range(least) if was[i] != becomes[i]), least)

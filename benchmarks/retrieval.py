@@ -27,7 +27,7 @@ VOCABULARY, WORDS_A_CHUNK, WORDS_A_QUERY, DIMENSIONS, DEPTH = 20_000, 160, 20, 3
 
 
 def main() -> None:
-    """Measures both pairs and prints a line each."""
+    """Measure both pairs and print a line each."""
     parser = argparse.ArgumentParser(description=(__doc__ or "").partition("\n")[0])
     parser.add_argument("--chunks", type=int, default=4_000)
     parser.add_argument("--queries", type=int, default=30)
@@ -42,7 +42,7 @@ def main() -> None:
 
 
 def okapi(n_chunks: int, n_queries: int) -> list[str]:
-    """Building and scoring: ours against rank-bm25."""
+    """Compare building and scoring: ours against rank-bm25."""
     random = np.random.default_rng(0)
     texts = [_text(random, WORDS_A_CHUNK) for _ in range(n_chunks)]
     queries = [bm25.tokens(_text(random, WORDS_A_QUERY)) for _ in range(n_queries)]
@@ -100,7 +100,7 @@ def _line(what: str, theirs: float, ours: float) -> str:
 
 
 def _text(random: np.random.Generator, n_words: int) -> str:
-    """Words as frequent as in real text: the i-th about 1/i as often as the first."""
+    """Return words as frequent as in real text: the i-th about 1/i as often as the first."""
     ranks = np.exp(random.random(n_words) * np.log(VOCABULARY)).astype(int)
     return " ".join(f"w{rank}" for rank in ranks)
 
@@ -111,7 +111,7 @@ def _vectors(random: np.random.Generator, n: int) -> dense.Vectors:
 
 
 def _tables(n_chunks: int) -> tuple[pa.Table, pa.Table]:
-    """One document of one character a chunk."""
+    """Return one document of one character a chunk."""
     text = "x" * n_chunks
     document = evalset.Document("made-up", "made-up", text, "made-up.txt", "none")
     gold = evalset.GoldSpan("made-up", 0, 1)

@@ -8,7 +8,7 @@ from typing import Any
 
 
 def timed(work: Callable[[], Any]) -> tuple[float, Any]:
-    """The seconds that ``work`` took, and what it gave."""
+    """Return the seconds that ``work`` took, and what it gave."""
     begin = time.perf_counter()
     result = work()
     return time.perf_counter() - begin, result
@@ -17,7 +17,8 @@ def timed(work: Callable[[], Any]) -> tuple[float, Any]:
 def growth(
     what: str, doublings: int, make: Callable[[int], Any], work: Callable[[Any], Any]
 ) -> list[str]:
-    """A line for once, twice, four times, ... the size: seconds, and their ratio to the first.
+    """Return a line for once, twice, four times, ... the size: seconds, and their ratio to the
+    first.
 
     ``make`` gives what ``work`` works on at a factor of the size; a table of ranked chunks comes
     first in it.

@@ -9,7 +9,7 @@ from spanbench_pipeline.pipeline.dagster import code_location
 
 
 def definitions() -> dg.Definitions:
-    """The definitions of this checkout; a broken experiment file is shown and left out."""
+    """Return the definitions of this checkout; a broken experiment file is shown and left out."""
     return code_location.load(project.find())
 
 

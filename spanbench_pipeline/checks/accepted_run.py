@@ -21,7 +21,7 @@ Pairs = dict[str, tuple[float | None, float | None]]
 def wrong_counts(
     fingerprints: pa.Table, rows_of: Mapping[str, int], configurations: Sequence[str]
 ) -> Rows:
-    """Counts that are not the tables' (``rows_of``: documents, queries, each chunker's chunks).
+    """Count that are not the tables' (``rows_of``: documents, queries, each chunker's chunks).
 
     Also configurations without fingerprints, and fingerprints of none of them.
     """
@@ -45,7 +45,7 @@ def wrong_counts(
 def wrong_comparisons(
     regression: pa.Table, accepted: pa.Table, current: pa.Table, *, level: float, effect: float
 ) -> Rows:
-    """Compared rows whose figures or verdict do not follow from both runs' query metrics."""
+    """Return compared rows whose figures or verdict do not follow from both runs' query metrics."""
     pairs = _pairs(accepted, current)
     wrong: Rows = []
     for row in regression.to_pylist():
@@ -72,7 +72,7 @@ def _cell(row: Mapping[str, Any]) -> tuple[Any, ...]:
 
 
 def _problem(row: Mapping[str, Any], pairs: Pairs, level: float, effect: float) -> str:
-    """What is wrong with a compared row; empty where nothing is."""
+    """Return what is wrong with a compared row; empty where nothing is."""
     both = [(a, b) for a, b in pairs.values() if a is not None and b is not None]
     changed = sorted(query for query, (a, b) in pairs.items() if a != b)
     if row["n"] != len(both) or row["changed_queries"] != changed:
@@ -96,7 +96,9 @@ def _problem(row: Mapping[str, Any], pairs: Pairs, level: float, effect: float) 
 
 
 def not_the_metrics(metric_history: pa.Table, config_metrics: pa.Table) -> Rows:
-    """Rows of a run's history that ``config_metrics`` does not have, and the other way round."""
+    """Return rows of a run's history that ``config_metrics`` does not have, and the other way
+    round.
+    """
     names = config_metrics.column_names
 
     def rows(table: pa.Table) -> set[tuple[Any, ...]]:

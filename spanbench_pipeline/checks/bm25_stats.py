@@ -12,17 +12,19 @@ from spanbench_pipeline.checks.invariants import Rows
 
 
 def backward(config_stats: pa.Table) -> Rows:
-    """Configurations where the average token weighs less than nothing."""
+    """Return configurations where the average token weighs less than nothing."""
     return _where(config_stats, (AVERAGE_IDF,), lambda value: value < 0)
 
 
 def by_order(config_stats: pa.Table) -> Rows:
-    """Configurations with queries whose first place in the BM25 list goes by chunk order alone."""
+    """Return configurations with queries whose first place in the BM25 list goes by chunk order
+    alone.
+    """
     return _where(config_stats, ("first_by_order",), lambda value: value > 0)
 
 
 def unread(config_stats: pa.Table) -> Rows:
-    """Configurations whose tokens leave out more than ``MOST_OUTSIDE`` of the letters."""
+    """Return configurations whose tokens leave out more than ``MOST_OUTSIDE`` of the letters."""
     return _where(config_stats, SHARES, lambda value: value > MOST_OUTSIDE)
 
 

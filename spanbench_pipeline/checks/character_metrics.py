@@ -46,7 +46,9 @@ def _is_drm(forensic_labels: pa.Table) -> pa.ChunkedArray:
 
 
 def recall_above_reach(query_metrics: pa.Table, forensic_labels: pa.Table) -> Rows:
-    """Depths at which the mean char_recall_union is above 1 - the share of queries labelled DRM."""
+    """Return depths at which the mean char_recall_union is above 1 - the share of queries labelled
+    DRM.
+    """
     cell = ["config", "k"]
     labels = forensic_labels.select(cell).append_column("missed", _is_drm(forensic_labels))
     counted = labels.group_by(cell).aggregate([("missed", "sum"), ([], "count_all")])
@@ -81,7 +83,7 @@ def falling_with_depth(query_metrics: pa.Table) -> Rows:
 def recall_unlike_states(
     query_metrics: pa.Table, span_states: pa.Table, gold_spans: pa.Table
 ) -> Rows:
-    """char_recall_union that is not the covered share of the query's gold characters.
+    """Return char_recall_union that is not the covered share of the query's gold characters.
 
     A query's gold spans are disjoint, so that their covered characters may be summed.
     """
@@ -126,7 +128,8 @@ def paper_unlike_union(query_metrics: pa.Table, rankings: pa.Table) -> Rows:
 
 
 def _disjoint(rankings: pa.Table) -> Iterator[tuple[Query, tuple[list[int], bool]]]:
-    """The lengths of each list's chunks before the first that meets an earlier one, and: is it all.
+    """Yield the lengths of each list's chunks before the first that meets an earlier one, and: is
+    it all.
 
     One by one, each chunk is put between its neighbours among those of its document.
     """
@@ -162,5 +165,5 @@ def metrics_named(query_metrics: pa.Table, prefix: str) -> pa.Table:
 
 
 def at(row: Row) -> At:
-    """Where a row of labels, states or metrics stands."""
+    """Return where a row of labels, states or metrics stands."""
     return row["config"], row["query_id"], row["k"]

@@ -21,7 +21,9 @@ from spanbench_pipeline.config.experiment import CONTEXT, LEVERS
 
 
 def unordered_scores(rankings: pa.Table) -> Rows:
-    """Ranked chunks (or documents) with a higher score than the one before them, or with none."""
+    """Return ranked chunks (or documents) with a higher score than the one before them, or with
+    none.
+    """
     key = [list_name(rankings), "query_id", "rank"]
     ranked = rankings.select(
         [c for c in (*key, "chunk_id", "doc_id", "score") if c in rankings.column_names]
@@ -45,7 +47,7 @@ def outside_scope(
     metadata_filters: bool,
     routed: pa.Table | None = None,
 ) -> Rows:
-    """Ranked chunks of unknown queries, or of documents that the query's scope shuts out.
+    """Return ranked chunks of unknown queries, or of documents that the query's scope shuts out.
 
     ``routed`` is the configuration's ``routed_documents``, None where it does not route.
     """
@@ -70,7 +72,8 @@ def outside_scope(
 
 
 def unlike_candidates(rankings: pa.Table, lists: Sequence[pa.Table], depth: int) -> Rows:
-    """Ranked chunks that stand in no list, or at another rank than stated; rankings cut short.
+    """Return ranked chunks that stand in no list, or at another rank than stated; rankings cut
+    short.
 
     ``lists`` are the ``candidates`` of the configuration's channels. A ranking holds as many of
     their distinct chunks as fit into ``depth``. Only ``dense`` and ``bm25`` have a column that
@@ -165,7 +168,9 @@ def wrong_label_cross(
     forensic_labels: pa.Table,
     context: int = CONTEXT,
 ) -> Rows:
-    """Labels of a configuration whose pairs do not sum to the queries with them at ``context``."""
+    """Return labels of a configuration whose pairs do not sum to the queries with them at
+    ``context``.
+    """
     top = forensic_labels.filter(pc.equal(forensic_labels["k"], context))
     at_top = top.select(["config", "label"]).to_pylist()
     asked = Counter(row["config"] for row in at_top)
@@ -194,7 +199,9 @@ def wrong_label_cross(
 
 
 def malformed_labels(failure_labels: pa.Table, levers: dict[str, str | None]) -> Rows:
-    """Labels that do not exist, with another lever than theirs, or without readable evidence."""
+    """Return labels that do not exist, with another lever than theirs, or without readable
+    evidence.
+    """
     wrong: Rows = []
     for row in failure_labels.to_pylist():
         try:
@@ -207,7 +214,7 @@ def malformed_labels(failure_labels: pa.Table, levers: dict[str, str | None]) ->
 
 
 def wrong_chunk_stats(chunk_stats: pa.Table, chunks: pa.Table) -> Rows:
-    """Counts that are not the chunk table's, and shares outside [0, 1]."""
+    """Count that are not the chunk table's, and shares outside [0, 1]."""
     counts: dict[str, int] = defaultdict(int)
     for chunker in chunks["chunker"].to_pylist():
         counts[chunker] += 1
@@ -254,7 +261,7 @@ def wrong_pairs(config_pairs: pa.Table, query_metrics: pa.Table, context: int = 
 
 
 def unknown_configurations(table: pa.Table, names: list[str]) -> Rows:
-    """Configurations of a table that the experiment does not have, and the reverse."""
+    """Return configurations of a table that the experiment does not have, and the reverse."""
     unlike = set(table["config"].to_pylist()) ^ set(names)
     return [{"config": config, "in_experiment": config in names} for config in sorted(unlike)]
 
@@ -275,7 +282,7 @@ def out_of_unit(table: pa.Table, *unless: str) -> Rows:
 def metric_means_by_type(
     clause_type_metrics: pa.Table, query_metrics: pa.Table, queries: pa.Table
 ) -> Rows:
-    """Rows of clause_type_metrics that are not the mean of their queries' defined values."""
+    """Return rows of clause_type_metrics that are not the mean of their queries' defined values."""
     cell = ["config", "clause_type", "metric", "k"]
     typed = queries.select(["query_id", "clause_type"]).filter(queries["clause_type"].is_valid())
     values = query_metrics.select(["query_id", "config", "metric", "k", "value"])

@@ -44,7 +44,9 @@ _LABELS = (None, "DRM", "ICR", "CBF", "SGP", "OVR", "OK")
 
 
 def missing_labels(forensic_labels: pa.Table, queries: pa.Table, *, ks: Iterable[int]) -> Rows:
-    """Queries of one configuration without exactly one row at each of ``ks``, and rows beside."""
+    """Return queries of one configuration without exactly one row at each of ``ks``, and rows
+    beside.
+    """
     return not_once_at_each_k(forensic_labels, queries, ("query_id",), ks, "labels")
 
 
@@ -78,7 +80,7 @@ _NONE = -9
 def states_unlike_outcomes(
     span_states: pa.Table, span_outcomes: pa.Table, context: int = CONTEXT
 ) -> Rows:
-    """Gold spans that have more or fewer characters covered here than in span_outcomes."""
+    """Return gold spans that have more or fewer characters covered here than in span_outcomes."""
     top = span_states.filter(pc.equal(span_states["k"], context))
     of_state, of_outcome = key_codes(["config", "query_id", "span_no", "k"], top, span_outcomes)
     stated = np.full(n_codes(of_state, of_outcome), -1)
@@ -94,7 +96,9 @@ def states_unlike_outcomes(
 def labels_unlike_grounding(
     forensic_labels: pa.Table, query_metrics: pa.Table, context: int = CONTEXT
 ) -> Rows:
-    """Queries OK or OVR at ``context`` and not completely grounded, or the other way round."""
+    """Return queries OK or OVR at ``context`` and not completely grounded, or the other way
+    round.
+    """
     grounded = {at(r): r["value"] == 1 for r in rows_of(query_metrics, "complete_grounding")}
     return [
         row | {"complete_grounding": grounded.get(at(row))}
@@ -104,7 +108,7 @@ def labels_unlike_grounding(
 
 
 def single_span_gaps(forensic_labels: pa.Table, gold_spans: pa.Table) -> Rows:
-    """Queries labelled SGP with fewer than two gold spans."""
+    """Return queries labelled SGP with fewer than two gold spans."""
     counted = Counter(gold_spans["query_id"].to_pylist())
     return [
         row

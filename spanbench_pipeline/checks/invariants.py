@@ -37,7 +37,7 @@ UNIT_TOLERANCE = 1e-5
 
 
 def chunks_outside_text(chunks: pa.Table, documents: pa.Table) -> Rows:
-    """Chunks without characters, outside their document's text, or of no document."""
+    """Return chunks without characters, outside their document's text, or of no document."""
     joined = chunks.join(documents.select(["doc_id", "n_chars"]), "doc_id")
     start, end = joined["start_char"], joined["end_char"]
     holds = pc.and_(
@@ -48,7 +48,8 @@ def chunks_outside_text(chunks: pa.Table, documents: pa.Table) -> Rows:
 
 
 def wrong_chunk_ids(chunks: pa.Table) -> Rows:
-    """Chunks whose id is not ``<doc_id>:<chunker>:<chunk_no>``, is not unique, or leaves a hole.
+    """Return chunks whose id is not ``<doc_id>:<chunker>:<chunk_no>``, is not unique, or leaves a
+    hole.
 
     ``chunk_no`` must run 0, 1, ... within each document.
     """
@@ -66,7 +67,7 @@ def wrong_chunk_ids(chunks: pa.Table) -> Rows:
 
 
 def untiled_documents(chunks: pa.Table, documents: pa.Table) -> Rows:
-    """Documents with characters in no chunk, and how many: for a chunker that tiles."""
+    """Return documents with characters in no chunk, and how many: for a chunker that tiles."""
     doc_ids, lengths = documents["doc_id"].to_pylist(), documents["n_chars"].to_numpy()
     filled = np.flatnonzero(lengths > 0)
     of_document, of_chunk = spans.group_codes(doc_ids, chunks["doc_id"].to_pylist())
@@ -82,12 +83,14 @@ def untiled_documents(chunks: pa.Table, documents: pa.Table) -> Rows:
 
 
 def list_name(lists: pa.Table) -> str:
-    """The column that says whose list it is: ``config`` in rankings, ``source`` in candidates."""
+    """Return the column that says whose list it is: ``config`` in rankings, ``source`` in
+    candidates.
+    """
     return "config" if "config" in lists.column_names else "source"
 
 
 def repeated_chunks(rankings: pa.Table) -> Rows:
-    """Chunks that a list holds more than once, and how often."""
+    """Return chunks that a list holds more than once, and how often."""
     key = ["corpus", list_name(rankings), "query_id", "chunk_id"]
     counted = rankings.select(key).group_by(key).aggregate([([], "count_all")])
     counted = counted.rename_columns([*key, "times"])
@@ -95,7 +98,7 @@ def repeated_chunks(rankings: pa.Table) -> Rows:
 
 
 def wrong_ranks(rankings: pa.Table, depth: int) -> Rows:
-    """Lists whose ranks are not 1, 2, ..., n with n at most ``depth``."""
+    """Return lists whose ranks are not 1, 2, ..., n with n at most ``depth``."""
     key = ["corpus", list_name(rankings), "query_id"]
     counted = rankings.group_by(key).aggregate(
         [("rank", "min"), ("rank", "max"), ("rank", "count_distinct"), ([], "count_all")]
@@ -109,7 +112,9 @@ def wrong_ranks(rankings: pa.Table, depth: int) -> Rows:
 
 
 def wrong_ranking_offsets(rankings: pa.Table, chunks: pa.Table) -> Rows:
-    """Ranked chunks that do not exist, or that the ranking places elsewhere than they are."""
+    """Return ranked chunks that do not exist, or that the ranking places elsewhere than they
+    are.
+    """
     place = ["doc_id", "start_char", "end_char"]
     which = list_name(rankings)
     stated = rankings.select([which, "query_id", "rank", "chunk_id", *place])
@@ -191,7 +196,9 @@ def past_depth(table: pa.Table, depth: int) -> Rows:
 
 
 def undeclared_sizes(chunks: pa.Table, fewest: int, most: int) -> Rows:
-    """Chunks longer than ``most``, or shorter than ``fewest`` but for the last of a document."""
+    """Return chunks longer than ``most``, or shorter than ``fewest`` but for the last of a
+    document.
+    """
     length = pc.subtract(chunks["end_char"], chunks["start_char"])
     last = chunks.group_by("doc_id").aggregate([("chunk_no", "max")])
     at = pc.index_in(chunks["doc_id"], value_set=last["doc_id"].combine_chunks())
@@ -202,7 +209,9 @@ def undeclared_sizes(chunks: pa.Table, fewest: int, most: int) -> Rows:
 
 
 def undeclared_overlaps(chunks: pa.Table) -> Rows:
-    """Chunks that share characters with the one before them: for a chunker without overlap."""
+    """Return chunks that share characters with the one before them: for a chunker without
+    overlap.
+    """
     order = ["doc_id", "start_char", "end_char"]
     rows = (
         chunks.select([*order, "chunk_id"]).sort_by([(c, "ascending") for c in order]).to_pylist()
@@ -215,7 +224,7 @@ def undeclared_overlaps(chunks: pa.Table) -> Rows:
 
 
 def unlabelled_failures(failure_labels: pa.Table, query_metrics: pa.Table) -> Rows:
-    """Queries with a label that did not fail, or that failed without having exactly one."""
+    """Return queries with a label that did not fail, or that failed without having exactly one."""
     labels: dict[tuple[str, str], int] = defaultdict(int)
     for row in failure_labels.select(["config", "query_id"]).to_pylist():
         labels[row["config"], row["query_id"]] += 1
@@ -234,7 +243,8 @@ def unlabelled_failures(failure_labels: pa.Table, query_metrics: pa.Table) -> Ro
 
 
 def wrong_means(config_metrics: pa.Table, query_metrics: pa.Table, queries: pa.Table) -> Rows:
-    """Rows of config_metrics that are not the mean of their queries' defined values, or are absent.
+    """Return rows of config_metrics that are not the mean of their queries' defined values, or are
+    absent.
 
     ``macro`` must be the mean of the subsets' means.
     """
@@ -253,7 +263,7 @@ def wrong_means(config_metrics: pa.Table, query_metrics: pa.Table, queries: pa.T
 
 
 def unmatched_embeddings(embeddings: pa.Table, chunks: pa.Table) -> Rows:
-    """Chunks without a vector's row, and rows of no chunk."""
+    """Return chunks without a vector's row, and rows of no chunk."""
     chunk_ids, embedded = (set(t["chunk_id"].to_pylist()) for t in (chunks, embeddings))
     return [
         {"chunk_id": chunk_id, "in_chunks": chunk_id in chunk_ids}
@@ -262,7 +272,8 @@ def unmatched_embeddings(embeddings: pa.Table, chunks: pa.Table) -> Rows:
 
 
 def wrong_vectors(embeddings: pa.Table, *, unit: bool = True) -> Rows:
-    """Vectors that are not finite, differ in size from the first, or (``unit``) have not length 1.
+    """Return vectors that are not finite, differ in size from the first, or (``unit``) have not
+    length 1.
 
     A null vector, of a text without word pieces, is none of these.
     """
@@ -279,7 +290,7 @@ def wrong_vectors(embeddings: pa.Table, *, unit: bool = True) -> Rows:
 
 
 def _offending(table: pa.Table, holds: Any, *order: str) -> Rows:
-    """The rows where the mask ``holds`` is false, sorted."""
+    """Return the rows where the mask ``holds`` is false, sorted."""
     rows: Rows = (
         table.filter(pc.invert(holds)).sort_by([(c, "ascending") for c in order]).to_pylist()
     )
@@ -287,7 +298,7 @@ def _offending(table: pa.Table, holds: Any, *order: str) -> Rows:
 
 
 def _lengths(vectors: pa.ChunkedArray, sizes: npt.NDArray[Any]) -> npt.NDArray[np.float64]:
-    """The Euclidean length of each vector; NaN or infinite where a component is."""
+    """Return the Euclidean length of each vector; NaN or infinite where a component is."""
     owner = np.repeat(np.arange(len(sizes)), sizes)
     components = pc.list_flatten(vectors).to_numpy().astype(np.float64)
     return np.sqrt(np.bincount(owner, components**2, len(sizes)))

@@ -38,7 +38,7 @@ def wrong_lengths(
     routed: pa.Table | None = None,
     tokens: Callable[[str], Iterable[str]] | None = None,
 ) -> Rows:
-    """Queries whose list is shorter or longer than what is in their scope allows.
+    """Return queries whose list is shorter or longer than what is in their scope allows.
 
     ``channel`` is one of ``KNOWN``; ``vectors`` are the ids of the chunks that have one. A dense
     list holds each chunk in scope with a vector, a BM25 list each that holds a word of the query,

@@ -27,7 +27,8 @@ _BOUNDS = ("actual", "candidates", "chunks", "perfect")
 def wrong_lost_stages(
     span_states: pa.Table, gold_spans: pa.Table, stages: Sequence[str], ks: Sequence[int]
 ) -> Rows:
-    """Spans of one configuration whose stage does not fit what the top k chunks hold of them.
+    """Return spans of one configuration whose stage does not fit what the top k chunks hold of
+    them.
 
     ``lost_stage`` must be null exactly where that is at least half, else one of ``stages``, those
     that the configuration has; and each gold span has one row at each of ``ks``. Then the counts
@@ -48,7 +49,9 @@ def wrong_lost_stages(
 
 
 def wrong_stage_counts(span_states: pa.Table, gold_spans: pa.Table) -> Rows:
-    """Depths of a configuration at which the counts per stage do not sum to the lost spans."""
+    """Return depths of a configuration at which the counts per stage do not sum to the lost
+    spans.
+    """
     cell = ["config", "k"]
     flags = span_states.select(cell)
     flags = flags.append_column("lost", pa.array(_is_lost(span_states, gold_spans)))
@@ -71,7 +74,9 @@ def _is_lost(span_states: pa.Table, gold_spans: pa.Table) -> npt.NDArray[np.bool
 
 
 def unordered_bounds(headroom: pa.Table) -> Rows:
-    """Bounds that are absent, below the one before, below a smaller k's, or a perfect one not 1."""
+    """Return bounds that are absent, below the one before, below a smaller k's, or a perfect one
+    not 1.
+    """
     cells: dict[tuple[Any, ...], dict[str, float]] = defaultdict(dict)
     for row in headroom.to_pylist():
         cells[row["config"], row["subset"], row["k"]][row["bound"]] = row["value"]
@@ -85,8 +90,8 @@ def unordered_bounds(headroom: pa.Table) -> Rows:
 
 
 def wrong_headroom_means(headroom: pa.Table, queries: pa.Table) -> Rows:
-    """Values that do not follow from those of the parts: of the whole, where each query has a part,
-    and of ``macro``, which is the mean of the parts' values.
+    """Return values that do not follow from those of the parts: of the whole, where each query has
+    a part, and of ``macro``, which is the mean of the parts' values.
     """
     sizes = Counter(queries["subset"].to_pylist())
     cells: dict[tuple[Any, ...], dict[str | None, float]] = defaultdict(dict)
@@ -129,7 +134,9 @@ def actual_not_as_measured(headroom: pa.Table, config_metrics: pa.Table) -> Rows
 
 
 def ranked_without_candidate(rankings: pa.Table, candidates: pa.Table) -> Rows:
-    """Ranked chunks that no channel listed: neither a stage nor a bound can be trusted then."""
+    """Return ranked chunks that no channel listed: neither a stage nor a bound can be trusted
+    then.
+    """
     keys = ["config", "query_id", "chunk_id"]
     columns = [*keys, "rank"]
     outside = rankings.select(columns).join(
@@ -140,7 +147,7 @@ def ranked_without_candidate(rankings: pa.Table, candidates: pa.Table) -> Rows:
 
 
 def _falling(cells: dict[tuple[Any, ...], dict[str, float]]) -> Rows:
-    """Bounds that fall where k grows: more chunks can never ground less."""
+    """Return bounds that fall where k grows: more chunks can never ground less."""
     by_depth: dict[tuple[Any, ...], list[tuple[int, float]]] = defaultdict(list)
     for (config, subset, k), found in cells.items():
         for bound, value in found.items():

@@ -20,7 +20,7 @@ from spanbench_pipeline.metrics.forensic_labels import forensic_labels, span_sta
 def blind_to_documents(
     rankings: pa.Table, gold_spans: pa.Table, chunks: pa.Table, queries: pa.Table, *, depth: int
 ) -> Rows:
-    """What is still found after every ranked document was renamed to one that nobody knows.
+    """Return what is still found after every ranked document was renamed to one that nobody knows.
 
     Every label must be DRM and every precision and recall 0: equal offsets are no hit.
     """
@@ -42,7 +42,7 @@ def blind_to_documents(
 def moved_by_row_order(
     rankings: pa.Table, gold_spans: pa.Table, chunks: pa.Table, queries: pa.Table, *, depth: int
 ) -> Rows:
-    """The tables that come out otherwise when every input's rows stand in reverse."""
+    """Return the tables that come out otherwise when every input's rows stand in reverse."""
     given = [rankings, gold_spans, chunks, queries]
     reverse = [t.take(pa.array(range(t.num_rows - 1, -1, -1), pa.int64())) for t in given]
     once, again = _measured(given, depth), _measured(reverse, depth)
@@ -50,7 +50,7 @@ def moved_by_row_order(
 
 
 def _measured(given: Sequence[pa.Table], depth: int) -> Mapping[str, pa.Table]:
-    """What is measured of rankings, gold spans, chunks and queries."""
+    """Return what is measured of rankings, gold spans, chunks and queries."""
     rankings, gold_spans, _, queries = given
     named: dict[str, Any] = {"corpus": "", "config": "", "depth": depth}
     return {

@@ -45,7 +45,7 @@ def unknown_documents(routed: pa.Table, queries: pa.Table, documents: pa.Table) 
 
 
 def short_routes(routed: pa.Table, queries: pa.Table, documents: pa.Table, keep: int) -> Rows:
-    """Queries that keep fewer documents than there are to keep.
+    """Return queries that keep fewer documents than there are to keep.
 
     A query or a document's name without a letter or digit may have no vector: it may be left out.
     """

@@ -18,7 +18,7 @@ from spanbench_pipeline.storage import accepted_run
 
 
 def accept(project: Project, corpus: str) -> str:
-    """Accepts the stored run of a corpus; returns what to print.
+    """Accept the stored run of a corpus; return what to print.
 
     Raises InputError where anything that the run rests on is stale or failed a check, or no
     configuration was measured.
@@ -48,7 +48,7 @@ def accept(project: Project, corpus: str) -> str:
 
 
 def _instead_of(before: str) -> str:
-    """What was accepted until now, as ``accepted.current_or_damaged`` tells it."""
+    """Return what was accepted until now, as ``accepted.current_or_damaged`` tells it."""
     if before == "none":
         return ""
     damaged = before.startswith("damaged: ")
@@ -56,7 +56,9 @@ def _instead_of(before: str) -> str:
 
 
 def show(project: Project, corpus: str) -> str:
-    """What is accepted: fingerprints and counts of the corpus, each configuration's means."""
+    """Return what is accepted: fingerprints and counts of the corpus, each configuration's
+    means.
+    """
     HomeState(project).experiments.require(corpus)
     found = accepted_run.read(project, corpus)
     if found is None:

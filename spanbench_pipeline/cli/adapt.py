@@ -30,7 +30,7 @@ def adapt(
     name: str,
     **caps: int,
 ) -> str:
-    """Validates and registers the corpus; returns what to print. ``caps`` replace those there were.
+    """Validate and register the corpus; return what to print. ``caps`` replace those there were.
 
     What of an experiment that was registered before changes is a part of it.
     """
@@ -54,7 +54,7 @@ def adapt(
 
 
 def _edges(loose: list[str]) -> str:
-    """How many gold spans have white space at an edge, and where the first ones are."""
+    """Return how many gold spans have white space at an edge, and where the first ones are."""
     if not loose:
         return ""
     which = "; ".join(loose[:SHOWN]) + ("; ..." if len(loose) > SHOWN else "")
@@ -65,7 +65,7 @@ def _edges(loose: list[str]) -> str:
 
 
 def _text(path: Path) -> list[str] | None:
-    """The file's lines; None where there is none. What is wrong with it, others say."""
+    """Return the file's lines; None where there is none. What is wrong with it, others say."""
     try:
         return path.read_text("utf-8", "replace").splitlines() if path.is_file() else None
     except (OSError, ValueError):
@@ -73,7 +73,7 @@ def _text(path: Path) -> list[str] | None:
 
 
 def _changes(before: list[str] | None, now: list[str] | None) -> str:
-    """What of a file that was there changed, line by line."""
+    """Return what of a file that was there changed, line by line."""
     if before is None or now is None:
         return ""
     if before == now:
@@ -83,7 +83,7 @@ def _changes(before: list[str] | None, now: list[str] | None) -> str:
 
 
 def _lacking(noted: Mapping[str, list[str]]) -> str:
-    """What documents lack, a line each."""
+    """Return what documents lack, a line each."""
     return "".join(
         f"note: document {doc_id!r}: {note}\n" for doc_id, notes in noted.items() for note in notes
     )

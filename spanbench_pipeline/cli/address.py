@@ -24,19 +24,19 @@ class Address:
 
     @property
     def url(self) -> str:
-        """What to type into a browser on this machine."""
+        """Return what to type into a browser on this machine."""
         return f"http://{f'[{self.host}]' if ':' in self.host else self.host}:{self.port}"
 
     @property
     def arguments(self) -> list[str]:
-        """The same for ``spanbench_pipeline.pipeline.ui.webserver``."""
+        """Return the same for ``spanbench_pipeline.pipeline.ui.webserver``."""
         names = [f"--allow-host={name}" for name in self.allowed]
         reports = ["--allow-reports"] if self.reports else []
         return [f"--host={self.host}", f"--port={self.port}", *names, *reports]
 
 
 def checked(address: Address, settings: Web) -> Address:
-    """The address with what operations.toml lets through as well.
+    """Return the address with what operations.toml lets through as well.
 
     Raises InputError where nothing can listen there, or a name is none of a host.
     """
@@ -51,7 +51,7 @@ def checked(address: Address, settings: Web) -> Address:
 
 
 def require_free(host: str, port: int) -> None:
-    """Raises InputError where nothing can listen on ``host``:``port``."""
+    """Raise InputError where nothing can listen on ``host``:``port``."""
     if not 0 <= port <= MAX_PORT:
         raise InputError(f"--port {port} must be in [0, {MAX_PORT}]")
     try:

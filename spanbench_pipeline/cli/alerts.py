@@ -19,7 +19,7 @@ class NotArrived(Exception):
 
 
 def test(project: Project) -> str:
-    """Sends a test alert through every channel; returns what to print.
+    """Send a test alert through every channel; return what to print.
 
     Raises NotArrived where a channel did not take it, InputError where the settings are wrong.
     """

@@ -9,7 +9,7 @@ from spanbench_pipeline.storage.results import ResultsStore
 
 
 def note(project: Project, corpus: str) -> str:
-    """What a run says of the comparison; empty where no run was accepted."""
+    """Return what a run says of the comparison; empty where no run was accepted."""
     stored = ResultsStore(project, corpus).stored("regression")
     if stored.state != parquet.MEASURED:
         return ""

@@ -22,7 +22,7 @@ from spanbench_pipeline.storage import folders
 
 
 def calibrate(project: Project, cases: int, seed: int, shape: str) -> tuple[str, bool]:
-    """What to print, and whether everything agrees; the report goes to ``calibration/``.
+    """Return what to print, and whether everything agrees; the report goes to ``calibration/``.
 
     The same cases and seed give the same comparisons. Raises InputError for too few cases.
     """

@@ -30,7 +30,9 @@ NOT_TABLES = ("embeddings", "metric_history", "report_files", "regression")
 
 
 def export(project: Project, corpus: str, folder: Path, formats: Sequence[str] = ()) -> str:
-    """Writes the formats into a folder that is new or empty, each below its name; what to print.
+    """Write the formats into a folder that is new or empty, each below its name.
+
+    Returns what to print.
 
     It only reads the home. Raises InputError, with nothing written, where the corpus has not been
     run or is not up to date, a stored table is damaged, or the folder holds something.
@@ -56,7 +58,7 @@ def _files(
     written: list[str],
     snapshot: Snapshot,
 ) -> Files:
-    """Every file of the formats, and the manifest that says what each of them is.
+    """Yield every file of the formats, and the manifest that says what each of them is.
 
     The snapshot is compared when all has been read, before what was written takes its name.
     """

@@ -23,7 +23,7 @@ from spanbench_pipeline.pipeline.graph import Graph
 
 
 def fetch(project: Project, what: str, archive: Path | None, sha256: str | None) -> str:
-    """Brings ``what`` (cuad, legalbenchrag, models) and returns what to print."""
+    """Bring ``what`` (cuad, legalbenchrag, models) and return what to print."""
     if what == "models":
         if archive is not None or sha256 is not None:
             raise InputError("fetch models takes no --archive and no --sha256")
@@ -34,7 +34,7 @@ def fetch(project: Project, what: str, archive: Path | None, sha256: str | None)
 
 
 def _cuad(project: Project, archive: Path | None, sha256: str | None) -> str:
-    """Fetches CUAD and materializes the source archives of the corpora that read it."""
+    """Fetch CUAD and materialize the source archives of the corpora that read it."""
     url = os.environ.get("SPANBENCH_CUAD_URL") or fetching.OFFICIAL
     found = fetching.fetch_cuad(
         project, archive=archive, sha256=sha256, url=url, progress=os.isatty(2)
@@ -50,7 +50,7 @@ def _cuad(project: Project, archive: Path | None, sha256: str | None) -> str:
 
 
 def _legalbench(project: Project, archive: Path | None, sha256: str | None) -> str:
-    """Fetches LegalBench-RAG and materializes the source archives of the corpora that read it."""
+    """Fetch LegalBench-RAG and materialize the source archives of the corpora that read it."""
     found = legalbench_fetch.fetch_legalbench(project, archive=archive, sha256=sha256)
     corpora = _record_sources(project, "legalbenchrag")
     lines = [f"content  {len(found.files)} files  sha256 {found.content_sha256}"]
@@ -60,7 +60,7 @@ def _legalbench(project: Project, archive: Path | None, sha256: str | None) -> s
 
 
 def _record_sources(project: Project, kind: str) -> list[str]:
-    """Materializes the source archives of the corpora of one kind; their names, sorted."""
+    """Materialize the source archives of the corpora of one kind; return their names, sorted."""
     graph = graphs.build(project)
     corpora = [name for name, e in graph.experiments.items() if e.source.get("kind") == kind]
     stages = [s for s in graph.stages if s.corpus in corpora and s.key[1:] == ("source_archive",)]
@@ -70,7 +70,7 @@ def _record_sources(project: Project, kind: str) -> list[str]:
 
 
 def _models(project: Project) -> str:
-    """Fetches the weights that any experiment names and that are not here yet."""
+    """Fetch the weights that any experiment names and that are not here yet."""
     graph = graphs.build(project)
     lines = []
     for settings in _all_models(graph):
@@ -80,7 +80,7 @@ def _models(project: Project) -> str:
 
 
 def _all_models(graph: Graph) -> list[Encoder | Reranker]:
-    """Each encoder and reranker of all experiments, once."""
+    """Return each encoder and reranker of all experiments, once."""
     named: list[Encoder | Reranker] = []
     for experiment in graph.experiments.values():
         named += [*experiment.encoders.values(), *experiment.rerankers.values()]

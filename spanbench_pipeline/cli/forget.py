@@ -72,7 +72,7 @@ class Remains:
     """Other corpora whose experiment or weights cannot be read: nobody knows what they need."""
 
     def rows(self) -> list[str]:
-        """A line each, for a person who has to agree."""
+        """Return a line each, for a person who has to agree."""
         told = [f"{FOLDERS[f.parent.name]}: {near(f)}, {_count(f)}" for f in self.folders]
         told += [f"file: {near(path)}" for path in self.files]
         if self.experiment is not None:
@@ -92,7 +92,7 @@ class Remains:
 def forget(
     project: Project, corpus: str, *, dry_run: bool, agreed: bool, ask: Callable[[str], str] = input
 ) -> str:
-    """Removes a corpus; returns what to print.
+    """Remove a corpus; return what to print.
 
     ``agreed`` leaves out the question, which ``ask`` puts to a person. Raises InputError for a
     corpus of which nothing is there, while a run or ``serve`` is at work, and where nobody can be
@@ -127,7 +127,7 @@ def _agrees(corpus: str, shown: str, ask: Callable[[str], str]) -> bool:
 
 
 def _known(project: Project) -> list[str]:
-    """The corpora that have an experiment, or of which something is in the home."""
+    """Return the corpora that have an experiment, or of which something is in the home."""
     found = {path.stem for path in project.experiment_files()}
     found |= {path.name for part in FOLDERS for path in _folders(project.home / part)}
     found |= {path.stem for path in project.locks.glob("*.lock")}
@@ -162,7 +162,9 @@ def _unknown_needs(project: Project, corpus: str) -> tuple[str, ...]:
 
 
 def _files(project: Project, corpus: str) -> Iterator[Path]:
-    """Files that may quote the corpus: its manifest, what was not finished, and what broke."""
+    """Yield files that may quote the corpus: its manifest, what was not finished, and what
+    broke.
+    """
     for name in (f"{corpus}.manifest.json", f".{corpus}.manifest.json.*", f".{corpus}.toml.*"):
         yield from project.registered.glob(name)
     yield from project.vectors.parent.glob(f"{project.vectors.name}.damaged*")
@@ -178,7 +180,7 @@ def _alert_files(project: Project) -> list[Path]:
 
 
 def _lines_about(path: Path, corpus: str) -> tuple[list[bytes], list[bytes]]:
-    """The lines of a file of alerts that are not about a corpus, and those that are."""
+    """Return the lines of a file of alerts that are not about a corpus, and those that are."""
     parts: tuple[list[bytes], list[bytes]] = ([], [])
     for line in path.read_bytes().splitlines(keepends=True):
         parts[_is_about(line.decode("utf-8", "replace"), corpus)].append(line)
@@ -208,7 +210,7 @@ def _count(folder: Path) -> str:
 
 
 def _out_of_reach(project: Project, corpus: str) -> list[str]:
-    """What forgetting does not remove, or cannot know of."""
+    """Return what forgetting does not remove, or cannot know of."""
     bundled = project.root / "data" / "experiments" / f"{corpus}.toml"
     told = []
     if bundled.exists():
@@ -225,7 +227,7 @@ def _out_of_reach(project: Project, corpus: str) -> list[str]:
 
 
 def _sources(project: Project, corpus: str) -> list[str]:
-    """The files and folders that an own experiment names: they are not ours."""
+    """Return the files and folders that an own experiment names: they are not ours."""
     path = project.registered / f"{corpus}.toml"
     try:
         source = toml.parse(path).get("source", {}) if path.is_file() else {}
@@ -239,7 +241,7 @@ def _sources(project: Project, corpus: str) -> list[str]:
 
 
 def _alone(project: Project, corpus: str) -> int:
-    """Removes it while nothing else is at work on the home; counts the vectors removed."""
+    """Remove it while nothing else is at work on the home; count the vectors removed."""
     graph = graphs.build(project)
     every = {corpus, *graph.experiments, *(p.stem for p in project.locks.glob("*.lock"))}
 
@@ -301,7 +303,7 @@ def _forget_vectors(project: Project, corpus: str, graph: Graph) -> int:
 
 
 def _make_views(project: Project) -> None:
-    """Makes spanbench.duckdb anew over the files that are left, and records that."""
+    """Make spanbench.duckdb anew over the files that are left, and record that."""
     if not (project.database.exists() or project.dagster.exists()):
         return
     writing.remove_leftovers(project.database)
@@ -311,7 +313,7 @@ def _make_views(project: Project) -> None:
 
 
 def _still_named(project: Project, corpus: str) -> str:
-    """The files of the home that have the corpus's name all the same, if any.
+    """Return the files of the home that have the corpus's name all the same, if any.
 
     But for those that hold other corpora's texts, where it may be a word like any other.
     """

@@ -26,7 +26,7 @@ RESULTS = {PASS: "pass", REGRESSION: "regression", NOT_COMPARABLE: "not comparab
 
 
 def gate(project: Project, corpus: str, shape: str) -> tuple[str, int]:
-    """What to print, and the exit code: 0 pass, 1 regression, 2 not comparable.
+    """Return what to print, and the exit code: 0 pass, 1 regression, 2 not comparable.
 
     It runs nothing. Raises InputError (exit code 2) where there is no accepted run, the
     comparison is stale, or a file is wrong; as JSON that is printed too.
@@ -43,7 +43,7 @@ def gate(project: Project, corpus: str, shape: str) -> tuple[str, int]:
 
 
 def judge(project: Project, corpus: str) -> dict[str, Any]:
-    """Everything that the comparison of a corpus says, ready for JSON."""
+    """Return everything that the comparison of a corpus says, ready for JSON."""
     home = HomeState(project)
     home.experiments.require(corpus)
     rule = operations.regression(project)
@@ -72,7 +72,7 @@ def judge(project: Project, corpus: str) -> dict[str, Any]:
 
 
 def exit_code(table: pa.Table) -> int:
-    """1 where a metric regressed; else 2 where an accepted configuration has nothing left to
+    """Return 1 where a metric regressed; else 2 where an accepted configuration has nothing left to
     compare, since a gate that looked at nothing has not passed; else 0.
 
     A configuration of which some metrics are compared and some cannot be is judged by those that

@@ -98,7 +98,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 
 def _unfit_system() -> str | None:
-    """What to tell on a system without the file locks that everything here relies on."""
+    """Return what to tell on a system without the file locks that everything here relies on."""
     try:
         import fcntl  # noqa: F401
     except ImportError:
@@ -110,7 +110,7 @@ def _unfit_system() -> str | None:
 
 
 def _require_text(parsed: argparse.Namespace) -> None:
-    """Refuses arguments that name something in data and are no text; a path may be any bytes."""
+    """Refuse arguments that name something in data and are no text; a path may be any bytes."""
     for name, given in vars(parsed).items():
         texts = given if isinstance(given, list) else [given]
         for text in texts if name not in _PATHS else ():
@@ -122,7 +122,7 @@ def _require_text(parsed: argparse.Namespace) -> None:
 
 
 def _failed(where: Project | None, error: Exception) -> int:
-    """Says in one line what happened; the traceback goes to a file."""
+    """Say in one line what happened; the traceback goes to a file."""
     home = where.home if where else Path.cwd()
     if told := disk.explain(error, home):
         terminal.say(f"spanbench: {told}", error=True)

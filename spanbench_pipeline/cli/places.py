@@ -12,7 +12,7 @@ from spanbench_pipeline.core.errors import InputError
 
 
 def places(project: Project, corpora: Sequence[str]) -> str:
-    """Where the reports, the warehouse and the web UI are."""
+    """Return where the reports, the warehouse and the web UI are."""
     files = [
         project.reports / corpus / f"{report}.html"
         for corpus in corpora
@@ -27,7 +27,7 @@ def places(project: Project, corpora: Sequence[str]) -> str:
 
 
 def command(project: Project) -> str:
-    """``spanbench``, with the home where a plain call would take another one."""
+    """Return ``spanbench``, with the home where a plain call would take another one."""
     try:
         same = projects.find().home == project.home
     except InputError:
@@ -36,6 +36,6 @@ def command(project: Project) -> str:
 
 
 def near(path: Path) -> str:
-    """A path as a person in this folder would type it."""
+    """Return a path as a person in this folder would type it."""
     here = Path.cwd()
     return str(path.relative_to(here) if path.is_relative_to(here) else path)

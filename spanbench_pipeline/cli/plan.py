@@ -18,7 +18,7 @@ SHOWN = 2
 
 
 def plan(project: Project, names: Sequence[str], dense_engine: str | None = None) -> str:
-    """The waves of a run of the named corpora, each asset with its reasons.
+    """Return the waves of a run of the named corpora, each asset with its reasons.
 
     Raises InputError where the run would, before anything runs.
     """
@@ -62,7 +62,7 @@ def _reason(runner: Runner, key: Key, number: int, may_change: set[Key]) -> str:
 
 
 def _changes(runner: Runner, key: Key) -> list[str]:
-    """What of its code changed, where that is known."""
+    """Return what of its code changed, where that is known."""
     record = runner.records().get(key)
     if record is None or record.code_version == runner.nodes[key].code_version:
         return []

@@ -28,14 +28,14 @@ Process = subprocess.Popen[bytes]
 
 
 def commands(project: Project, address: Address) -> dict[str, list[str]]:
-    """What to run as Python modules, by what each is called."""
+    """Return what to run as Python modules, by what each is called."""
     workspace = str(project.root / "workspace.yaml")
     web = ["spanbench_pipeline.pipeline.ui.webserver", "--workspace", workspace, *address.arguments]
     return {"the web server": web, "the daemon": ["dagster._daemon", "run", "-w", workspace]}
 
 
 def keep(start: Callable[[], Mapping[str, Process]]) -> int:
-    """Starts processes and waits until SIGTERM, SIGINT or the end of one; returns the exit code.
+    """Start processes and wait until SIGTERM, SIGINT or the end of one; return the exit code.
 
     All of them, and what they started, have ended when it returns.
     """
@@ -62,7 +62,7 @@ def start(
     environment: Mapping[str, str],
     inherited: tuple[int, ...] = (),
 ) -> Process:
-    """Starts one in a session of its own, so that Ctrl-C reaches the command line alone."""
+    """Start one in a session of its own, so that Ctrl-C reaches the command line alone."""
     return subprocess.Popen(
         [sys.executable, "-m", *command],
         env={
@@ -96,7 +96,7 @@ class _Signals:
 
 
 def _stop(processes: list[subprocess.Popen[bytes]]) -> None:
-    """Ends both, and then what they started: code servers, and runs in progress.
+    """End both, and then what they started: code servers, and runs in progress.
 
     A run that is cut off leaves nothing half-written; what it did not finish is still stale.
     """
@@ -117,7 +117,7 @@ def _stop(processes: list[subprocess.Popen[bytes]]) -> None:
 
 
 def _gone(groups: list[int]) -> bool:
-    """Whether no process of these groups is left, after waiting for it a while."""
+    """Return whether no process of these groups is left, after waiting for it a while."""
     deadline = time.monotonic() + GROUP_SECONDS
     while time.monotonic() < deadline:
         if not any(_lives(group) for group in groups):

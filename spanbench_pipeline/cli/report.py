@@ -20,7 +20,7 @@ from spanbench_pipeline.storage.results import ResultsStore
 
 
 def report(project: Project, corpus: str, baseline: str | None) -> str:
-    """The reports' files and baseline; makes them anew where ``baseline`` is given.
+    """Return the reports' files and baseline; makes them anew where ``baseline`` is given.
 
     Raises InputError where the corpus has not been run, or the baseline is unknown or not
     measured, or new reports would show figures that are out of date or failed a check.

@@ -32,7 +32,7 @@ Mean = tuple[Any, ...]
 
 
 def show(project: Project, experiment: Experiment) -> str:
-    """Every configuration with the metrics of ``printed``, in the experiment's order.
+    """Return every configuration with the metrics of ``printed``, in the experiment's order.
 
     A metric that the experiment's depth does not reach has no column; below the table it is named.
     A corpus of several parts has a further table: what the paper scores, part by part.
@@ -75,7 +75,7 @@ def _columns(experiment: Experiment) -> tuple[MetricAt, ...]:
 
 
 def past_depth(depth: int, context: int = CONTEXT, further: Sequence[MetricAt] = ()) -> list[str]:
-    """A line for each reason why metrics of the table are absent, with their names."""
+    """Return a line for each reason why metrics of the table are absent, with their names."""
     named: dict[str, list[str]] = {}
     for name, why in absent(depth, (*registry.printed(context), *further)).items():
         named.setdefault(why, []).append(name)
@@ -84,7 +84,7 @@ def past_depth(depth: int, context: int = CONTEXT, further: Sequence[MetricAt] =
 
 
 def _not_compared(experiment: Experiment) -> list[str]:
-    """A line where configurations have different chunkers; [] where all have one."""
+    """Return a line where configurations have different chunkers; [] where all have one."""
     used = dict.fromkeys(config.chunker for config in experiment.configurations)
     if len(used) < 2:
         return []
@@ -97,7 +97,8 @@ def _not_compared(experiment: Experiment) -> list[str]:
 
 
 def _by_part(experiment: Experiment, means: Mapping[Mean, Any]) -> list[str]:
-    """The metrics of ``PUBLISHED`` part by part, the mean over the parts last; [] without parts.
+    """Return the metrics of ``PUBLISHED`` part by part, the mean over the parts last; [] without
+    parts.
 
     A k past the experiment's depth is not measured, and has a dash.
     """

@@ -50,7 +50,7 @@ class StageFailed(Exception):
 
 
 def run(project: Project, names: Sequence[str], dense_engine: str | None = None) -> str:
-    """Brings the named corpora up to date and returns what to print.
+    """Bring the named corpora up to date and return what to print.
 
     Raises InputError before anything runs where a corpus is unknown, its experiment broken or its
     source absent; CheckFailed or StageFailed after what could run has run.
@@ -116,7 +116,7 @@ def _run(
 
 
 def find(graph: Graph, corpus: str) -> Experiment:
-    """The experiment of a corpus; InputError where its file is broken or there is none."""
+    """Return the experiment of a corpus; InputError where its file is broken or there is none."""
     if corpus in graph.broken:
         raise graph.broken[corpus]
     if corpus not in graph.experiments:
@@ -128,7 +128,7 @@ def find(graph: Graph, corpus: str) -> Experiment:
 
 
 def raise_failures(result: Result, project: Project) -> None:
-    """Raises what a run's failures amount to; the worst kind decides the exit code."""
+    """Raise what a run's failures amount to; the worst kind decides the exit code."""
     if any(disk.is_full([f.error], f.message, project.home) for f in result.failures):
         raise InputError(disk.full(project.home))
     unexpected = [f for f in result.failures if f.error not in _EXPLAINED]
@@ -168,7 +168,7 @@ def _up_to_date(corpora: Sequence[str], n_assets: int) -> str:
 
 
 def _times(result: Result) -> str:
-    """One line a stage: assets, rows and seconds."""
+    """Return one line a stage: assets, rows and seconds."""
     groups: dict[tuple[str, str], list[tuple[str, ...]]] = defaultdict(list)
     for key in result.materialized:
         groups[(key[0], key[1] if len(key) > 1 else "")].append(key)

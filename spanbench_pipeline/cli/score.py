@@ -66,7 +66,7 @@ class Asked:
 
 
 def score(project: Project, asked: Asked, shape: str) -> tuple[str, int]:
-    """What to print, and the exit code: 0, or 2 for wrong input, which JSON says as well.
+    """Return what to print, and the exit code: 0, or 2 for wrong input, which JSON says as well.
 
     Tables, reports and a line a query go to ``scored/<corpus>/<name>/`` of the home, in the place
     of what an earlier call left there. Raises InputError, with nothing written, for wrong input.
@@ -85,7 +85,7 @@ def score(project: Project, asked: Asked, shape: str) -> tuple[str, int]:
 
 
 def lock_name(corpus: str) -> str:
-    """The lock under which scores of a corpus are written; no corpus has such a name."""
+    """Return the lock under which scores of a corpus are written; no corpus has such a name."""
     return f"_scored_{corpus}"
 
 
@@ -190,7 +190,7 @@ def _eval_set(store: ResultsStore, experiment: Experiment) -> tuple[EvalSet, str
 
 
 def _part(evalset: EvalSet, subsets: Sequence[str], corpus: str) -> EvalSet:
-    """The queries of the named parts, over all documents; no name: all."""
+    """Return the queries of the named parts, over all documents; no name: all."""
     if not subsets:
         return evalset
     parts = sorted({s for s in evalset.queries["subset"].to_pylist() if s is not None})
@@ -203,7 +203,7 @@ def _part(evalset: EvalSet, subsets: Sequence[str], corpus: str) -> EvalSet:
 
 
 def _parts(asked: Asked, n_left_out: int) -> dict[str, str]:
-    """What the report says of a score of some parts alone."""
+    """Return what the report says of a score of some parts alone."""
     return {"parts": ", ".join(asked.subsets), "lists of other parts, left out": str(n_left_out)}
 
 
@@ -214,7 +214,7 @@ def _chunks(
     asked: Asked,
     found: RankingsFile,
 ) -> tuple[pa.Table | None, dict[str, str]]:
-    """The chunk table, if any is known, and where it is from."""
+    """Return the chunk table, if any is known, and where it is from."""
     corpus = experiment.corpus
     if asked.chunks is not None:
         given = given_file(asked.chunks)
@@ -256,7 +256,9 @@ def _text(scored: Scored, folder: Path) -> str:
 
 
 def _table(scored: Scored) -> str:
-    """The results table that ``run`` prints, with a row a part where the corpus has parts."""
+    """Return the results table that ``run`` prints, with a row a part where the corpus has
+    parts.
+    """
     names = text.printed(scored.context)
     chunks = "" if scored.n_chunks is None else f"{scored.n_chunks:,}"
     rows = []

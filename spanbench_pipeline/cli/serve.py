@@ -29,7 +29,7 @@ _FORGETS = "spanbench forget"
 
 
 def serve(project: Project, address: Address) -> int:
-    """Runs web server and daemon until SIGTERM or SIGINT; returns the exit code.
+    """Run web server and daemon until SIGTERM or SIGINT; return the exit code.
 
     Raises InputError where operations.toml is wrong, the port is taken, or serve already runs on
     this home.
@@ -54,7 +54,7 @@ def serve(project: Project, address: Address) -> int:
 
 
 def _checked(project: Project, address: Address) -> Address:
-    """Refuses what would otherwise be found out at three in the morning."""
+    """Refuse what would otherwise be found out at three in the morning."""
     settings = operations.load(project)
     for channel in channels.configured(settings.alerts):
         channels.open_channel(channel, settings.alerts, project.home)
@@ -72,7 +72,7 @@ def _checked(project: Project, address: Address) -> Address:
 
 @contextmanager
 def only_one(project: Project, *, forgetting: bool = False) -> Iterator[int]:
-    """Holds the home's lock: two daemons on one state would run everything twice.
+    """Hold the home's lock: two daemons on one state would run everything twice.
 
     ``forgetting``: it is ``spanbench forget`` that holds it, and who is refused is told so.
 
@@ -102,7 +102,7 @@ def only_one(project: Project, *, forgetting: bool = False) -> Iterator[int]:
 
 
 def _note_holders(lock: int, processes: Mapping[str, int]) -> None:
-    """Writes into the lock's file who holds it, for whoever is refused."""
+    """Write into the lock's file who holds it, for whoever is refused."""
     os.write(lock, ", ".join(f"{name}: process {pid}" for name, pid in processes.items()).encode())
 
 

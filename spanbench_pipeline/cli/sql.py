@@ -37,7 +37,7 @@ def sql(
     safe: bool = False,
     allow_files: bool = False,
 ) -> None:
-    """Runs ``query`` on views over what exists now and writes the result as ``shape``.
+    """Run ``query`` on views over what exists now and write the result as ``shape``.
 
     Without a shape the ending of ``output`` says which, where it names one; else it is a table.
     Nothing but the files behind the views can be read, unless ``allow_files``. Raises InputError
@@ -140,7 +140,9 @@ def _kinds(statements: list[Any]) -> list[Any]:
 
 
 def _as_text(relation: Any, shape: str) -> Any:
-    """The relation with each column that Arrow cannot hold as text; Parquet gets what there is."""
+    """Return the relation with each column that Arrow cannot hold as text; Parquet gets what there
+    is.
+    """
     if shape == "parquet" or not any(_AS_TEXT.search(str(kind)) for kind in relation.types):
         return relation
     columns = [

@@ -30,7 +30,10 @@ def table(result: pa.Table) -> bytes:
 
 
 def as_json(result: pa.Table) -> bytes:
-    """One array of objects. Control characters that JSON leaves as they are get its escapes."""
+    """Return one array of objects.
+
+    Control characters that JSON leaves as they are get its escapes.
+    """
     text = json.dumps(
         [{k: _plain(v) for k, v in row.items()} for row in _rows(result)],
         ensure_ascii=False,
@@ -55,7 +58,7 @@ def safe_csv(result: pa.Table) -> bytes:
 
 
 def parquet(result: pa.Table) -> bytes:
-    """The bytes of a Parquet file."""
+    """Return the bytes of a Parquet file."""
     import pyarrow.parquet as pq
 
     sink = pa.BufferOutputStream()
@@ -111,7 +114,8 @@ def _text(value: Any) -> str:
 
 
 def _plain(value: Any) -> Any:
-    """A value as JSON has it: INTERVAL and BLOB as SQL writes them, NaN and infinity as text.
+    """Return a value as JSON has it: INTERVAL and BLOB as SQL writes them, NaN and infinity as
+    text.
 
     A whole decimal, which DuckDB makes of every sum of integers, is a whole number.
     """
@@ -131,7 +135,7 @@ def _plain(value: Any) -> Any:
 
 
 def _interval(value: Any) -> str:
-    """``1 year 2 months -3 days 04:05:06.5``, as DuckDB casts an INTERVAL to text."""
+    """Return ``1 year 2 months -3 days 04:05:06.5``, as DuckDB casts an INTERVAL to text."""
     parts = []
     months = abs(value.months)
     for unit, size in _UNITS:
@@ -153,7 +157,7 @@ def _clock(nanoseconds: int) -> str:
 
 
 def _rows(result: pa.Table) -> list[dict[str, Any]]:
-    """Rows as dictionaries, maps as dictionaries too; equal column names get a number."""
+    """Return rows as dictionaries, maps as dictionaries too; equal column names get a number."""
     names = _distinct(result.column_names)
     renamed = result.rename_columns(names)
     return [
@@ -170,7 +174,7 @@ def _is_map(field: Any) -> bool:
 
 
 def _distinct(names: list[str]) -> list[str]:
-    """The names, each but the first of equal ones with the next number that is free."""
+    """Return the names, each but the first of equal ones with the next number that is free."""
     found: list[str] = []
     for name in names:
         number, free = 1, name

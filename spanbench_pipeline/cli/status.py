@@ -18,7 +18,7 @@ from spanbench_pipeline.pipeline.state import WAREHOUSE, State
 
 
 def status(project: Project, names: Sequence[str], shape: str = "table") -> str:
-    """Each corpus's stale assets with their reasons, and what waits for them.
+    """Return each corpus's stale assets with their reasons, and what waits for them.
 
     As text, or as JSON where ``shape`` is ``json``: ``corpora`` and ``broken`` experiments.
     """
@@ -74,7 +74,7 @@ def _text(found: dict[str, Any]) -> str:
 
 
 def _short(why: Sequence[str], most: int = 3) -> str:
-    """The first reasons, and how many more there are."""
+    """Return the first reasons, and how many more there are."""
     more = [f"and {len(why) - most} more"] if len(why) > most else []
     return "; ".join([*why[:most], *more])
 

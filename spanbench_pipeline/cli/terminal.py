@@ -23,7 +23,7 @@ tab and the line feed."""
 
 
 def visible(text: str) -> str:
-    """``text`` with its control characters as escapes: ``\\x1b``, ``\\u202e``.
+    """Return ``text`` with its control characters as escapes: ``\x1b``, ``\u202e``.
 
     What JSON leaves unescaped becomes an escape of JSON, so a JSON document keeps its values.
     """
@@ -52,7 +52,7 @@ def settle(*, json: bool) -> None:
 
 
 def table(header: Sequence[str], rows: Iterable[Sequence[str]], right: Iterable[int] = ()) -> str:
-    """Rows under a header, columns aligned; ``right`` are the columns that align right.
+    """Return rows under a header, columns aligned; ``right`` are the columns that align right.
 
     A row shorter than the header keeps its last cell unpadded: a sentence may stand in place of
     figures.
@@ -93,7 +93,7 @@ def log_to_stderr(verbose: bool) -> None:
 
 
 def _cell(text: str) -> str:
-    """A cell on its line: breaks and tabs are spaces, other controls escapes."""
+    """Return a cell on its line: breaks and tabs are spaces, other controls escapes."""
     return visible(re.sub("[\t\n\r]", " ", text))
 
 
@@ -106,7 +106,7 @@ class _Formatter(logging.Formatter):
 
 
 def _width(text: str) -> int:
-    """Columns a text takes: wide characters two, combining ones none."""
+    """Return columns a text takes: wide characters two, combining ones none."""
     return sum(
         0 if unicodedata.combining(c) else 2 if unicodedata.east_asian_width(c) in "WF" else 1
         for c in text

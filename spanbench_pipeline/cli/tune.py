@@ -82,7 +82,7 @@ def tune(
 
 
 def _chosen(experiment: Experiment, names: Sequence[str]) -> list[Configuration]:
-    """The configurations to tune; InputError where one of ``names`` cannot be, or none can.
+    """Return the configurations to tune; InputError where one of ``names`` cannot be, or none can.
 
     Without names, the first of those that differ in nothing but what is tuned.
     """
@@ -106,7 +106,7 @@ def _chosen(experiment: Experiment, names: Sequence[str]) -> list[Configuration]
 
 
 def _idle(experiment: Experiment, config: Configuration) -> str:
-    """Why nothing of a configuration can be tuned; empty where something can."""
+    """Return why nothing of a configuration can be tuned; empty where something can."""
     if config.reranker is not None:
         return "its reranker orders the list; tune the same configuration without it"
     if config.fusion_used is not None or router(experiment, config) is not None:
@@ -127,7 +127,7 @@ def _require_a_choice(corpus: Corpus, config: Configuration) -> None:
 def _result(
     corpus: Corpus, config: Configuration, found: Search, split: splits.Split, test: objective.Test
 ) -> dict[str, Any]:
-    """Everything that is to be said of one configuration, ready for JSON."""
+    """Return everything that is to be said of one configuration, ready for JSON."""
     parts = splits.subsets(corpus.queries)
     held_out = frozenset(split.held_out.queries)
     before, after = (found.readings[c].metric for c in (found.untuned, found.chosen))
@@ -158,7 +158,7 @@ def _point(config: Configuration, name: str, mean: float | None) -> dict[str, An
 
 
 def _prints(corpus: Corpus, config: Configuration) -> dict[str, Any]:
-    """What the choice rests on, as hashes; not what it is about."""
+    """Return what the choice rests on, as hashes; not what it is about."""
     prints = fingerprints.by_config(corpus.table("fingerprints"))
     tuned = ("fusion", "routing", fingerprints.RANKING_PRINT)
     own = {k: v for k, v in prints[config.name].items() if k not in tuned}
@@ -166,7 +166,7 @@ def _prints(corpus: Corpus, config: Configuration) -> dict[str, Any]:
 
 
 def _write(place: Path, result: dict[str, Any]) -> Path:
-    """Writes a result as JSON and as Markdown; the path of the latter."""
+    """Write a result as JSON and as Markdown; the path of the latter."""
     path = place.with_name(f"{place.name}.md")
     writing.write_whole(place.with_name(f"{place.name}.json"), (_json(result) + "\n").encode())
     writing.write_whole(path, tune_report.markdown_page(result).encode())

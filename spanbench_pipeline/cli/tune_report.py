@@ -64,7 +64,7 @@ _SIDES = {"development": "development", "held_out": "held out"}
 
 
 def text(results: Sequence[Mapping[str, Any]], files: Sequence[Path]) -> str:
-    """All results as a terminal shows them, with the lines for the experiment file."""
+    """Return all results as a terminal shows them, with the lines for the experiment file."""
     parts = [_split(results[0])]
     for result, path in zip(results, files, strict=True):
         parts.append(f"{result['configuration']}: {_chose(result)}")
@@ -77,7 +77,7 @@ def text(results: Sequence[Mapping[str, Any]], files: Sequence[Path]) -> str:
 
 
 def markdown_page(result: Mapping[str, Any]) -> str:
-    """One result as Markdown, ending in the lines for the experiment file."""
+    """Return one result as Markdown, ending in the lines for the experiment file."""
     blocks: list[Block] = [paragraph(_split(result)), paragraph(_chose(result)), *_tables(result)]
     if result["routing"]:
         blocks.append(Heading("Does routing help?"))
@@ -129,7 +129,7 @@ def _tables(result: Mapping[str, Any]) -> list[Table]:
 
 
 def _swept(row: Mapping[str, Any]) -> list[tuple[Value, ...]]:
-    """Two rows: a setting on both sides, and what it changed on the held-out one."""
+    """Return two rows: a setting on both sides, and what it changed on the held-out one."""
     constants = {key: row.get(key) for key in ("routing_alpha", "alpha", "rrf_k")}
     names = (_of(row), str(row["routing"] or "off"), _constants(constants) or "none")
     rows: list[tuple[Value, ...]] = []
@@ -147,7 +147,7 @@ def _change(row: Mapping[str, Any]) -> tuple[Value, ...]:
 
 
 def _p(p: float) -> str:
-    """p to three decimals; it is never 0."""
+    """Return p to three decimals; it is never 0."""
     return "<0.001" if p < 0.001 else f"{p:.3f}"
 
 
@@ -156,7 +156,7 @@ def _of(row: Mapping[str, Any]) -> str:
 
 
 def _verdicts(result: Mapping[str, Any]) -> list[str]:
-    """A line for each subset: whether routing helps there."""
+    """Return a line for each subset: whether routing helps there."""
     lines = []
     for row in result["routing"]:
         line = f"{_of(row)}: {_VERDICTS[row['verdict']].format(routing=row['routing'])}"

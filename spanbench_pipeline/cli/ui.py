@@ -16,7 +16,7 @@ from spanbench_pipeline.pipeline.dagster.instance import open_instance
 
 
 def ui(project: Project, address: Address) -> int:
-    """Runs webserver and daemon until interrupted; returns the exit code.
+    """Run webserver and daemon until interrupted; return the exit code.
 
     Raises InputError where the port is taken: the page that answers there is somebody else's.
     """

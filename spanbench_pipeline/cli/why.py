@@ -22,7 +22,7 @@ SHOWN = 16
 
 
 def why(project: Project, asset: str, shape: str = "table") -> str:
-    """One asset explained: as text, or as JSON where ``shape`` is ``json``.
+    """Return one asset explained: as text, or as JSON where ``shape`` is ``json``.
 
     Raises InputError where there is no such asset, with the nearest name.
     """
@@ -47,7 +47,7 @@ def _key(graph: Graph, asset: str) -> Key:
 
 
 def _explained(runner: Runner, key: Key) -> dict[str, Any]:
-    """What there is to know, as JSON has it."""
+    """Return what there is to know, as JSON has it."""
     stage, node, record = runner.stages[key], runner.nodes[key], runner.records().get(key)
     stale = runner.stale()
     before, now = made_by(runner.instance, key), stage.made_by()
@@ -83,7 +83,7 @@ def _state(runner: Runner, key: Key) -> str:
 
 
 def _above(runner: Runner, key: Key) -> set[Key]:
-    """All assets that it is made of, directly or not."""
+    """Return all assets that it is made of, directly or not."""
     found: set[Key] = set()
     waiting = [key]
     while waiting:

@@ -27,7 +27,7 @@ class ListSource:
 
 
 def sources(config: Configuration) -> list[ListSource]:
-    """What a configuration's lists come from, in the order of its channels."""
+    """Return what a configuration's lists come from, in the order of its channels."""
     return [
         ListSource(
             channel,
@@ -43,7 +43,7 @@ def sources(config: Configuration) -> list[ListSource]:
 
 
 def list_key(experiment: Experiment, source: ListSource) -> Key:
-    """``candidates/clause_bm25``, ``candidates/clause_dense_minilm_unscoped``.
+    """Return ``candidates/clause_bm25``, ``candidates/clause_dense_minilm_unscoped``.
 
     A source that no configuration has has a key as well, which is no other one's.
     """
@@ -54,7 +54,7 @@ def list_key(experiment: Experiment, source: ListSource) -> Key:
 
 
 def _thing(source: ListSource) -> tuple[Any, ...]:
-    """What a key's hash is of; settings at their default leave it as it is without them."""
+    """Return what a key's hash is of; settings at their default leave it as it is without them."""
     return astuple(source) if source.settings else astuple(source)[:-1]
 
 
@@ -67,17 +67,19 @@ def _list_slug(experiment: Experiment, source: ListSource) -> str:
 
 
 def keyed_sources(experiment: Experiment, config: Configuration) -> list[tuple[ListSource, Key]]:
-    """What a configuration's lists come from with their keys, in the order of its channels."""
+    """Return what a configuration's lists come from with their keys, in the order of its
+    channels.
+    """
     return [(source, list_key(experiment, source)) for source in sources(config)]
 
 
 def list_keys(experiment: Experiment, config: Configuration) -> list[Key]:
-    """The keys of a configuration's lists, in the order of its channels."""
+    """Return the keys of a configuration's lists, in the order of its channels."""
     return [found for _, found in keyed_sources(experiment, config)]
 
 
 def vectors_key(experiment: Experiment, chunker: str, encoder: str) -> Key:
-    """``embeddings/<chunker>``; with a second encoder in the experiment its name is added.
+    """Return ``embeddings/<chunker>``; with a second encoder in the experiment its name is added.
 
     A pair that no configuration uses has a key as well, which is no used one's.
     """
@@ -89,7 +91,7 @@ def vectors_key(experiment: Experiment, chunker: str, encoder: str) -> Key:
 
 
 def vector_pairs(experiment: Experiment) -> list[tuple[str, str]]:
-    """Each chunker and encoder that some configuration uses together."""
+    """Return each chunker and encoder that some configuration uses together."""
     found = [(c.chunker, c.encoder) for c in experiment.configurations if c.uses_dense]
     return [(chunker, encoder) for chunker, encoder in dict.fromkeys(found) if encoder is not None]
 

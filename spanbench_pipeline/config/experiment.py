@@ -187,7 +187,7 @@ class Configuration:
     stemming: _Stemming | None = None
 
     def __repr__(self) -> str:
-        """Every setting, but of ``BM25_SETTINGS`` only what is not at its default.
+        """Return every setting, but of ``BM25_SETTINGS`` only what is not at its default.
 
         What was made before there were such settings stays made by the same parameters.
         """
@@ -196,50 +196,54 @@ class Configuration:
 
     @property
     def slug(self) -> str:
-        """The name as asset keys, tags and file names use it; no other of its experiment has it."""
+        """Return the name as asset keys, tags and file names use it; no other of its experiment has
+        it.
+        """
         return self.name.key if isinstance(self.name, keys.Name) else slug(self.name)
 
     @property
     def fusion_used(self) -> tuple[str, float] | None:
-        """How lists are fused and with which constant; None where nothing is fused."""
+        """Return how lists are fused and with which constant; None where nothing is fused."""
         constant: float = getattr(self, FUSIONS[self.fusion])
         return (self.fusion, constant) if len(self.channels) == 2 else None
 
     @property
     def routing_used(self) -> tuple[int, float] | None:
-        """How many documents are kept and what BM25 weighs; None where all are searched."""
+        """Return how many documents are kept and what BM25 weighs; None where all are searched."""
         return (self.routing, self.routing_alpha) if self.routing else None
 
     @property
     def bm25_used(self) -> tuple[str, str, str | None] | None:
-        """How BM25 matches words: rule, tokenizer, stemming; None where nothing uses BM25."""
+        """Return how BM25 matches words: rule, tokenizer, stemming; None where nothing uses
+        BM25.
+        """
         return (self.bm25, self.tokenizer, self.stemming) if self.uses_bm25 else None
 
     @property
     def bm25_set(self) -> dict[str, str]:
-        """Those of ``BM25_SETTINGS`` that are not at their default, by name."""
+        """Return those of ``BM25_SETTINGS`` that are not at their default, by name."""
         defaults = {f.name: f.default for f in fields(self)}
         found = {key: getattr(self, key) for key in BM25_SETTINGS}
         return {key: value for key, value in found.items() if value != defaults[key]}
 
     @property
     def uses_bm25(self) -> bool:
-        """Whether BM25 is used: to search chunks, or to choose documents."""
+        """Return whether BM25 is used: to search chunks, or to choose documents."""
         return BM25 in self.channels or self.routing > 0
 
     @property
     def channels(self) -> tuple[str, ...]:
-        """What retrieves: one channel, or two whose lists are fused."""
+        """Return what retrieves: one channel, or two whose lists are fused."""
         return RETRIEVERS[self.retriever]
 
     @property
     def uses_dense(self) -> bool:
-        """Whether the retriever has a dense channel."""
+        """Return whether the retriever has a dense channel."""
         return DENSE in self.channels
 
     @property
     def encodes(self) -> bool:
-        """Whether an encoder is needed: by a dense channel, or to choose documents."""
+        """Return whether an encoder is needed: by a dense channel, or to choose documents."""
         return self.uses_dense or self.routing > 0
 
 
@@ -267,7 +271,7 @@ class Experiment:
 
     @property
     def measured_at(self) -> dict[str, Any]:
-        """``context`` and ``metrics`` by key, each where it is not at its default.
+        """Return ``context`` and ``metrics`` by key, each where it is not at its default.
 
         What was measured before there were such keys stays measured with the same parameters.
         """
@@ -276,12 +280,12 @@ class Experiment:
 
     @property
     def further(self) -> tuple[tuple[str, int], ...]:
-        """``metrics`` as (name, k), each once."""
+        """Return ``metrics`` as (name, k), each once."""
         named = (name.partition("@") for name in dict.fromkeys(self.metrics))
         return tuple((name, int(k)) for name, _, k in named)
 
     def configuration(self, name: str) -> Configuration:
-        """The configuration of that name, however its letters are composed.
+        """Return the configuration of that name, however its letters are composed.
 
         InputError with the nearest name if there is none.
         """
@@ -292,12 +296,12 @@ class Experiment:
         raise InputError(f"{self.path.name}: no configuration {name!r}{nearest(name, known)}")
 
     def encoder_key(self, name: str) -> keys.Key:
-        """An encoder's name as keys and tags use it."""
+        """Return an encoder's name as keys and tags use it."""
         return keys.keys(self.encoders)[name]
 
 
 def fusion_text(config: Configuration) -> str | None:
-    """``rrf, rrf_k = 60``: how lists are fused, in words; None where nothing is fused."""
+    """Return ``rrf, rrf_k = 60``: how lists are fused, in words; None where nothing is fused."""
     if config.fusion_used is None:
         return None
     name, constant = config.fusion_used
@@ -305,7 +309,7 @@ def fusion_text(config: Configuration) -> str | None:
 
 
 def bm25_text(config: Configuration) -> str | None:
-    """``lucene, unicode words, czech stems``; None where nothing uses BM25."""
+    """Return ``lucene, unicode words, czech stems``; None where nothing uses BM25."""
     if config.bm25_used is None:
         return None
     rule, tokenizer, stemming = config.bm25_used
@@ -313,7 +317,7 @@ def bm25_text(config: Configuration) -> str | None:
 
 
 def lever_differences(a: Configuration, b: Configuration) -> tuple[str, ...]:
-    """The levers in which two configurations differ, in the order of ``LEVERS``.
+    """Return the levers in which two configurations differ, in the order of ``LEVERS``.
 
     An encoder counts only where both configurations use one: without a dense channel or routing
     there is nothing that it could change; so does how BM25 matches words. A constant counts only
@@ -326,7 +330,7 @@ def lever_differences(a: Configuration, b: Configuration) -> tuple[str, ...]:
 
 
 def same_setting(a: Configuration, b: Configuration, lever: str) -> bool:
-    """Whether two configurations have one setting of a lever."""
+    """Return whether two configurations have one setting of a lever."""
     return all(getattr(a, f) == getattr(b, f) for f in LEVERS[lever])
 
 

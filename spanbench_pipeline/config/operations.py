@@ -181,7 +181,7 @@ def _section(path: Path, name: str, kind: type[T]) -> T:
 
 
 def _path(project: Project) -> Path | None:
-    """The one file that counts, where there is one."""
+    """Return the one file that counts, where there is one."""
     both = (project.home / "operations.toml", project.root / "data" / "operations.toml")
     return next((path for path in both if path.is_file()), None)
 

@@ -24,28 +24,28 @@ class Project:
 
     @property
     def downloads(self) -> Path:
-        """Where ``fetch`` keeps archives' members."""
+        """Return where ``fetch`` keeps archives' members."""
         own = self.home == self.root / "warehouse"
         return self.root / "data" / "downloads" if own else self.home / "downloads"
 
     @property
     def parquet(self) -> Path:
-        """One Parquet file per asset: ``<corpus>/<stage>/<name>.parquet``."""
+        """Return one Parquet file per asset: ``<corpus>/<stage>/<name>.parquet``."""
         return self.home / "parquet"
 
     @property
     def database(self) -> Path:
-        """The DuckDB file, nothing but views over the Parquet files."""
+        """Return the DuckDB file, nothing but views over the Parquet files."""
         return self.home / "spanbench.duckdb"
 
     @property
     def reports(self) -> Path:
-        """``<corpus>/developer.md`` and its like."""
+        """Return ``<corpus>/developer.md`` and its like."""
         return self.home / "reports"
 
     @property
     def vectors(self) -> Path:
-        """The vector cache."""
+        """Return the vector cache."""
         return self.home / "cache" / "vectors.sqlite"
 
     @property
@@ -60,7 +60,7 @@ class Project:
 
     @property
     def locks(self) -> Path:
-        """One file a corpus: who runs it now."""
+        """Return one file a corpus: who runs it now."""
         return self.home / "locks"
 
     @property
@@ -69,13 +69,14 @@ class Project:
         return self.home / "experiments"
 
     def experiment_files(self) -> list[Path]:
-        """The experiment files, the project's own first, each group by name."""
+        """Return the experiment files, the project's own first, each group by name."""
         folders = (self.root / "data" / "experiments", self.registered)
         return [path for folder in folders for path in sorted(folder.glob("*.toml"))]
 
 
 def find(home: str | Path | None = None) -> Project:
-    """The project of this checkout, with ``home`` or SPANBENCH_HOME or the root's warehouse/.
+    """Return the project of this checkout, with ``home`` or SPANBENCH_HOME or the root's
+    warehouse/.
 
     Raises InputError where no folder above the package or the working directory holds
     workspace.yaml, and for a home whose path the databases in it cannot take.
@@ -94,7 +95,7 @@ def find(home: str | Path | None = None) -> Project:
 
 
 def _usable(home: Path) -> Path:
-    """The whole path of a home; InputError for one that no system or database can take.
+    """Return the whole path of a home; InputError for one that no system or database can take.
 
     DuckDB would read some characters as a pattern, SQLite others as a part of an address.
     """

@@ -124,7 +124,9 @@ def _expected(bundle: Bundle, sha256: str | None) -> str:
 
 @contextlib.contextmanager
 def locked(folder: Path) -> Iterator[None]:
-    """The folder, made if need be, for one fetch at a time; removed again if it stays empty."""
+    """Yield the folder, made if need be, for one fetch at a time; removed again if it stays
+    empty.
+    """
     folder.mkdir(parents=True, exist_ok=True)
     # The kernel lets go of the lock when the process ends, however it ends.
     handle = os.open(folder, os.O_RDONLY)

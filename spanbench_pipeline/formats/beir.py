@@ -22,7 +22,7 @@ def write(results: Results) -> Files:
 
 
 def files(evalset: EvalSet, chunks: pa.Table) -> Files:
-    """``corpus.jsonl``, ``queries.jsonl`` and ``qrels/test.tsv`` of one chunker.
+    """Return ``corpus.jsonl``, ``queries.jsonl`` and ``qrels/test.tsv`` of one chunker.
 
     Ids are percent-encoded as in TREC files, so that a run over this folder can be scored;
     ``metadata`` holds the plain ones, and the place of each chunk.

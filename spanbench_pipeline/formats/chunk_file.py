@@ -40,7 +40,7 @@ class _Row:
 
 
 def read(given: Given, documents: pa.Table, *, corpus: str, chunker: str | None = None) -> pa.Table:
-    """The table ``chunks`` of a file: JSON lines or Parquet, chunk numbers by place.
+    """Return the table ``chunks`` of a file: JSON lines or Parquet, chunk numbers by place.
 
     A line is ``{"chunk_id", "doc_id", "start", "end"}``, ``start_char`` and ``end_char`` as well,
     or a line of the ``corpus.jsonl`` that is exported for BEIR. ``text``, ``corpus`` and
@@ -75,7 +75,7 @@ def read(given: Given, documents: pa.Table, *, corpus: str, chunker: str | None 
 
 
 def _of_one(rows: list[_Row], corpus: str, chunker: str | None) -> list[_Row]:
-    """The rows of one chunker: nobody ranked the chunks of two together."""
+    """Return the rows of one chunker: nobody ranked the chunks of two together."""
     for row in rows:
         of = row.said.get("corpus")
         if of not in (None, corpus):
@@ -154,7 +154,9 @@ def _lines(given: Given) -> list[_Row]:
 
 
 def _of_beir(value: Mapping[str, Any]) -> Mapping[str, Any]:
-    """A line as it is; of a corpus exported for BEIR, the chunk that its metadata describes."""
+    """Return a line as it is; of a corpus exported for BEIR, the chunk that its metadata
+    describes.
+    """
     metadata = value.get("metadata")
     if "_id" not in value or "chunk_id" in value or not isinstance(metadata, dict):
         return value

@@ -36,7 +36,7 @@ _KINDS: dict[str, tuple[pa.DataType, Callable[[pa.DataType], bool]]] = {
 def read(
     given: Given, what: str, needed: Mapping[str, str], optional: Mapping[str, str] | None = None
 ) -> pa.Table:
-    """The columns ``needed``, without a null, and those of ``optional`` that the file has.
+    """Return the columns ``needed``, without a null, and those of ``optional`` that the file has.
 
     Both map a column's name to TEXT, WHOLE or NUMBER; ``what`` says what a row is. Raises
     InputError naming file and column for one that is missing, holds another kind (a truth value is

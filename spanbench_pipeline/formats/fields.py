@@ -15,7 +15,7 @@ ENTRY = (*PLACES, "chunk_id", "score", "text", "rank")
 
 
 def statements(value: Mapping[str, Any], where: str) -> dict[str, Any]:
-    """What an entry says of itself, by field of ``Entry``; None for what it leaves open."""
+    """Return what an entry says of itself, by field of ``Entry``; None for what it leaves open."""
     rank = value.get("rank")
     return {
         **{key: text(value, key, where) for key in ("doc_id", "chunk_id", "text")},
@@ -26,7 +26,8 @@ def statements(value: Mapping[str, Any], where: str) -> dict[str, Any]:
 
 
 def others(value: Mapping[str, Any], known: Collection[str], where: str) -> set[str]:
-    """The keys that are not ``known``; InputError for one that is a known key in other letters.
+    """Return the keys that are not ``known``; InputError for one that is a known key in other
+    letters.
 
     ``docId`` beside ``doc_id`` may say something else, and left alone nobody would see it.
     """
@@ -43,7 +44,9 @@ def _letters(key: str) -> str:
 
 
 def offset(given: Mapping[str, Any], key: str, where: str) -> int | None:
-    """The offset under ``start`` or ``start_char`` (``end`` alike), not both; None for neither."""
+    """Return the offset under ``start`` or ``start_char`` (``end`` alike), not both; None for
+    neither.
+    """
     names = [name for name in (key, f"{key}_char") if given.get(name) is not None]
     if len(names) > 1:
         raise InputError(f"{where}: give one of {key} and {key}_char, not both")
@@ -51,7 +54,7 @@ def offset(given: Mapping[str, Any], key: str, where: str) -> int | None:
 
 
 def score(given: Mapping[str, Any], where: str) -> float | None:
-    """The number under ``score``; None where it is absent or null."""
+    """Return the number under ``score``; None where it is absent or null."""
     value = given.get("score")
     if value is None:
         return None

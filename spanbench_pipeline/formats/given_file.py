@@ -20,31 +20,31 @@ class Given:
 
     @property
     def where(self) -> str:
-        """The file as messages name it."""
+        """Return the file as messages name it."""
         return str(self.path)
 
     @property
     def is_parquet(self) -> bool:
-        """Whether it opens as Parquet does, whatever its name."""
+        """Return whether it opens as Parquet does, whatever its name."""
         return self.data.startswith(filetypes.PARQUET)
 
     @cached_property
     def sha256(self) -> str:
-        """The hash of the bytes that were read, as hexadecimal digits."""
+        """Return the hash of the bytes that were read, as hexadecimal digits."""
         return hashlib.sha256(self.data).hexdigest()
 
     @cached_property
     def json_values(self) -> list[json_file.Value]:
-        """The JSON values of the text with their places; InputError where it is not JSON."""
+        """Return the JSON values of the text with their places; InputError where it is not JSON."""
         return json_file.values(self.text(), self.where)
 
     @property
     def is_json(self) -> bool:
-        """Whether the text opens as JSON does."""
+        """Return whether the text opens as JSON does."""
         return self.text().lstrip().startswith(("{", "["))
 
     def text(self) -> str:
-        """The bytes as text without a byte order mark.
+        """Return the bytes as text without a byte order mark.
 
         Raises InputError, saying what the file seems to be, for what is no text in UTF-8.
         """
@@ -59,7 +59,7 @@ class Given:
 
 
 def given(path: Path) -> Given:
-    """The file or pipe at ``path``, read to its end; InputError where it cannot be read."""
+    """Return the file or pipe at ``path``, read to its end; InputError where it cannot be read."""
     try:
         return Given(path, path.read_bytes())
     except (OSError, ValueError) as error:  # ValueError: a NUL in the name

@@ -12,17 +12,21 @@ _PLAIN = "/:,;@&=+!*'()"
 
 
 def encode(name: str) -> str:
-    """An id as one word of ASCII: every other character as the percent-encoded bytes of UTF-8."""
+    """Return an id as one word of ASCII: every other character as the percent-encoded bytes of
+    UTF-8.
+    """
     return quote(name, safe=_PLAIN)
 
 
 def closest(name: str, known: Collection[str]) -> str:
-    """The end of a message about an unknown id: the nearest known one, and how many there are."""
+    """Return the end of a message about an unknown id: the nearest known one, and how many there
+    are.
+    """
     return f"{suggested(name, known)} ({len(known):,} known)"
 
 
 def decoder(names: Iterable[str], known: Collection[str], what: str, where: str) -> dict[str, str]:
-    """Each id of a file -> the known id that it stands for.
+    """Return each id of a file -> the known id that it stands for.
 
     A file has all its ids encoded, as :func:`encode` does, or none: the first where every decoded
     id is known, else the second. Raises InputError for an id that is not known in either reading,
@@ -56,6 +60,8 @@ MOST_SHOWN = 200
 
 
 def unknown(what: str, name: str, known: Collection[str], meant: str | None = None) -> str:
-    """A message about an id that is not known, with the nearest to it, or to what it ``meant``."""
+    """Return a message about an id that is not known, with the nearest to it, or to what it
+    ``meant``.
+    """
     near = closest((meant or name)[:MOST_SHOWN], known)
     return f"unknown {what} {name[:MOST_SHOWN]!r}{near}"

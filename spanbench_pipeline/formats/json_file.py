@@ -18,7 +18,7 @@ _ENDS = json.JSONDecoder(parse_int=str, parse_float=str)
 
 
 def values(text: str, where: str) -> list[Value]:
-    """Every value of the text with its place; an array's items stand for themselves.
+    """Return every value of the text with its place; an array's items stand for themselves.
 
     A line is a value where the first line is one. Else values may span lines, one after another.
     Raises InputError naming the line for what is not JSON.
@@ -78,7 +78,9 @@ _QUERY_ID = re.compile(r'"query_id"\s*:\s*"([^"\\]*)"')
 
 
 def _asked(text: str) -> str:
-    """The query that a message about half a surrogate is to name; empty where none can be seen."""
+    """Return the query that a message about half a surrogate is to name; empty where none can be
+    seen.
+    """
     found = _QUERY_ID.findall(text) if _SURROGATE.search(text) else []
     return f", query {found[0]}" if len(found) == 1 else ""
 

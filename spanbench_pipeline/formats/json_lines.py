@@ -58,7 +58,8 @@ def write(results: Results) -> Files:
 def lines(
     rankings: pa.Table, queries: pa.Table, query_metrics: pa.Table, of: Stamp | None = None
 ) -> Iterator[bytes]:
-    """A line a query of one configuration, in the order of the query ids; empty lists included.
+    """Yield a line a query of one configuration, in the order of the query ids; empty lists
+    included.
 
     Each line has the stamp ``of`` what was ranked, if there is one: lines are easily taken apart.
     """
@@ -88,13 +89,13 @@ def lines(
 
 
 def line(value: Fields) -> bytes:
-    """One line of JSON, with nothing in it that a reader of lines could take for its end."""
+    """Return one line of JSON, with nothing in it that a reader of lines could take for its end."""
     written = json.dumps(value, ensure_ascii=False, allow_nan=False)
     return (written.translate(_LINE_BREAKS) + "\n").encode()
 
 
 def lists(values: Sequence[Value]) -> list[GivenList]:
-    """The lists of a file's JSON values, in its order.
+    """Return the lists of a file's JSON values, in its order.
 
     Each has ``query_id`` and exactly one array, the ranking, best first. What was asked may stand
     under ``query``, of which corpus under ``corpus``, and of which configuration under ``config``,
@@ -118,7 +119,7 @@ def lists(values: Sequence[Value]) -> list[GivenList]:
 
 
 def stamp_of(values: Sequence[Value]) -> Stamp | None:
-    """What the file says that it ranks; InputError where two of its lines differ in it."""
+    """Return what the file says that it ranks; InputError where two of its lines differ in it."""
     first: tuple[str, Stamp | None] | None = None
     for where, value in values:
         if not isinstance(value, dict):

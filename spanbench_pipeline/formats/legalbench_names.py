@@ -53,7 +53,7 @@ privacy_qa/TickTick: To Do List with Reminder, Day Planner.txt
 
 
 def canonical(path: str) -> str:
-    """A path ``<benchmark>/<name>`` in the one form that all copies share.
+    """Return a path ``<benchmark>/<name>`` in the one form that all copies share.
 
     Percent-encoding is undone as often as it was done (where it encodes no UTF-8 it stays), accents
     are composed (NFC), and each ``|``, ``:`` and further ``/`` becomes ``_``. The canonical form of
@@ -64,7 +64,7 @@ def canonical(path: str) -> str:
 
 
 def published(path: str) -> str:
-    """The path as the data set was published, whichever copy ``path`` is of.
+    """Return the path as the data set was published, whichever copy ``path`` is of.
 
     The mini set is drawn by it. A path that was published in canonical form, or not at all, is
     what it is once decoded.
@@ -73,12 +73,14 @@ def published(path: str) -> str:
 
 
 def document_id(path: str) -> str:
-    """The doc_id of a canonical path: without ``.txt``."""
+    """Return the doc_id of a canonical path: without ``.txt``."""
     return path.removesuffix(SUFFIX)
 
 
 def can_be_stored(path: str) -> bool:
-    """Whether a canonical path is ``<benchmark>/<name>.txt`` with a name that a file can have."""
+    """Return whether a canonical path is ``<benchmark>/<name>.txt`` with a name that a file can
+    have.
+    """
     benchmark, _, name = path.partition("/")
     return (
         benchmark in BENCHMARKS
@@ -90,7 +92,7 @@ def can_be_stored(path: str) -> bool:
 
 
 def _decoded(path: str) -> str:
-    """The path composed, and every percent-encoded character decoded, until there is none.
+    """Return the path composed, and every percent-encoded character decoded, until there is none.
 
     Composed first, so that the letter of a decomposed accent is never taken for a digit.
     """
@@ -105,7 +107,7 @@ def _composed(text: str) -> str:
 
 
 def _plain(encoded: re.Match[str]) -> str:
-    """Encoded bytes as text; one that is no UTF-8 stays encoded."""
+    """Return encoded bytes as text; one that is no UTF-8 stays encoded."""
     text = bytes.fromhex(encoded[0].replace("%", "")).decode("utf-8", "surrogateescape")
     return "".join(f"%{ord(c) - 0xDC00:02X}" if "\udc80" <= c <= "\udcff" else c for c in text)
 

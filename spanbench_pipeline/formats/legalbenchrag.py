@@ -55,7 +55,7 @@ def write(results: Results) -> Files:
 
 
 def result_file(rankings: pa.Table, evalset: EvalSet, of: Stamp | None = None) -> Iterator[bytes]:
-    """The result file of one configuration: every query of the corpus, weighing the same.
+    """Yield the result file of one configuration: every query of the corpus, weighing the same.
 
     ``file_path`` is the published name where the document is one of LegalBench-RAG's, else the
     doc_id and ``.txt``. Beside what LegalBench-RAG writes each entry has ``query_id``, and the file
@@ -90,14 +90,14 @@ def result_file(rankings: pa.Table, evalset: EvalSet, of: Stamp | None = None) -
 
 
 def file_path(doc_id: str) -> str:
-    """What LegalBench-RAG calls a document; ``<doc_id>.txt`` for one that is not of it."""
+    """Return what LegalBench-RAG calls a document; ``<doc_id>.txt`` for one that is not of it."""
     path = doc_id + names.SUFFIX
     ours = names.can_be_stored(path) and names.canonical(path) == path
     return names.published(path) if ours else path
 
 
 def lists(value: Any, where: str, evalset: EvalSet) -> list[GivenList]:
-    """The lists of a result file, given as parsed JSON, in its order.
+    """Return the lists of a result file, given as parsed JSON, in its order.
 
     Raises InputError naming file, result and query for JSON of another shape, a query or a file
     that the corpus does not have, gold that is not the query's, and a query that two of the
@@ -119,7 +119,7 @@ def lists(value: Any, where: str, evalset: EvalSet) -> list[GivenList]:
 
 
 def stamp_of(value: Any, where: str) -> Stamp | None:
-    """What the file says that it ranks."""
+    """Return what the file says that it ranks."""
     return stamp.of_json(value.get(stamp.KEY) if isinstance(value, dict) else None, where)
 
 
@@ -161,7 +161,9 @@ def _place(value: Any, where: str, document: Callable[[str, str], str]) -> Place
 
 
 def _documents(evalset: EvalSet) -> Callable[[str, str], str]:
-    """(file_path, where) -> the doc_id: the path as it stands, without .txt, or canonical."""
+    """Return (file_path, where) -> the doc_id: the path as it stands, without .txt, or
+    canonical.
+    """
     known = set(evalset.documents["doc_id"].to_pylist())
 
     def find(path: str, where: str) -> str:
@@ -175,7 +177,7 @@ def _documents(evalset: EvalSet) -> Callable[[str, str], str]:
 
 
 def _identifier(evalset: EvalSet) -> Callable[[Any, str, Callable[[str, str], str]], str]:
-    """(result, where, documents) -> the id of the query that the result is about."""
+    """Return (result, where, documents) -> the id of the query that the result is about."""
     rows = evalset.queries.select(["query_id", "query"]).to_pylist()
     asks = {row["query_id"]: row["query"] for row in rows}
     by_text: dict[str, list[str]] = defaultdict(list)
@@ -213,7 +215,7 @@ def _identifier(evalset: EvalSet) -> Callable[[Any, str, Callable[[str, str], st
 
 
 def _check_id(given: str, truth: Mapping[str, Any], where: str, asks: Mapping[str, str]) -> None:
-    """An id must be known, and ask what the result says was asked, if it says so."""
+    """Refuse an id that is unknown, or whose query is not the one that the result states."""
     if given not in asks:
         raise InputError(f"{where}: {unknown('query', given, asks)}")
     query = truth.get("query")
@@ -238,7 +240,9 @@ def _unclear(query: str, ids: Sequence[str], by_text: Mapping[str, Sequence[str]
 
 
 def _same_gold(places: Sequence[Place], rows: Sequence[Mapping[str, Any]]) -> bool:
-    """Whether snippets hold the same characters as gold spans, which may have been merged."""
+    """Return whether snippets hold the same characters as gold spans, which may have been
+    merged.
+    """
     held = [(row["doc_id"], row["start_char"], row["end_char"]) for row in rows]
     inside = all(
         any(d == doc and s <= start and end <= e for d, s, e in held) for doc, start, end in places

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 
 def outside(start: int, end: int, n_chars: int, doc_id: str) -> str:
-    """What is wrong with ``[start, end)`` in a text of ``n_chars`` characters; empty: nothing."""
+    """Return what is wrong with ``[start, end)`` in a text of ``n_chars`` characters; empty:
+    nothing.
+    """
     if 0 <= start < end <= n_chars:
         return ""
     return (
@@ -14,7 +16,9 @@ def outside(start: int, end: int, n_chars: int, doc_id: str) -> str:
 
 
 def differing(said: str | None, text: str, place: tuple[str, int, int]) -> str:
-    """How what a file says stands at a place differs from the text there; empty: not at all."""
+    """Return how what a file says stands at a place differs from the text there; empty: not at
+    all.
+    """
     doc_id, start, end = place
     if said is None or said == text[start:end]:
         return ""

@@ -67,7 +67,7 @@ def content(name: str, table: pa.Table, said: Mapping[str, str] | None = None) -
 
 
 def read(given: Given, config: str | None, corpus: str) -> pa.Table:
-    """The rows of a Parquet file that are rankings of ``corpus``; of ``config`` of several.
+    """Return the rows of a Parquet file that are rankings of ``corpus``; of ``config`` of several.
 
     Raises InputError naming the file for what is no ranking: columns missing or of another type, a
     null, another corpus, several configurations of which none is named, or one that is not the
@@ -79,7 +79,7 @@ def read(given: Given, config: str | None, corpus: str) -> pa.Table:
 
 
 def stamp_of(table: pa.Table, where: str) -> Stamp | None:
-    """What the file says that its one configuration ranks."""
+    """Return what the file says that its one configuration ranks."""
     written = (table.schema.metadata or {}).get(stamp.KEY.encode())
     if written is None:
         return None
@@ -92,7 +92,7 @@ def stamp_of(table: pa.Table, where: str) -> Stamp | None:
 
 
 def lists(table: pa.Table, where: str) -> list[GivenList]:
-    """The lists of the rows, each by rank.
+    """Return the lists of the rows, each by rank.
 
     Raises InputError naming file, query and rank for a rank given twice, a score that is no number
     and a query that is given in two words.
@@ -131,7 +131,9 @@ _SAID_WITH = {"corpus": ("corpora", "--corpus"), "config": ("configurations", "-
 
 
 def _one(table: pa.Table, column: str, wanted: str | None, where: str) -> pa.Table:
-    """The rows of the one value of a column, which must be ``wanted`` where that is given."""
+    """Return the rows of the one value of a column, which must be ``wanted`` where that is
+    given.
+    """
     if column not in table.column_names or not table.num_rows:
         return table
     several, option = _SAID_WITH[column]

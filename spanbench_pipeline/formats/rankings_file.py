@@ -47,14 +47,14 @@ def read(given: Given, kind: str | None, config: str | None, corpus: str) -> Ran
 
 
 def _tried() -> Iterator[str]:
-    """The formats in the order in which a file is tried: the last takes any JSON."""
+    """Yield the formats in the order in which a file is tried: the last takes any JSON."""
     yield "parquet"
     yield from (name for name in FORMATS if name not in FORMATS.ours)
     yield from ("trec", "legalbenchrag", "jsonl")
 
 
 def _recognizes(name: str, given: Given) -> bool:
-    """Whether a file is of a format; a plug-in that fails is passed over, with a warning."""
+    """Return whether a file is of a format; a plug-in that fails is passed over, with a warning."""
     try:
         module = FORMATS.load(name)
         with FORMATS.blamed(name):

@@ -48,17 +48,19 @@ class Stamp:
     """Where lists were cut; None in files from before it was said."""
 
     def tag(self, name: str) -> str:
-        """The tag of a TREC run: the configuration's name, then the stamp."""
+        """Return the tag of a TREC run: the configuration's name, then the stamp."""
         said = ";".join(f"{key}={value}" for key, value in self.said().items())
         return f"{name};{said}"
 
     def said(self) -> dict[str, str | int]:
-        """The stamp as JSON holds it."""
+        """Return the stamp as JSON holds it."""
         return {key: value for key, value in asdict(self).items() if value is not None}
 
 
 def made(evalset: EvalSet, chunks: pa.Table, chunker: str, depth: int | None = None) -> Stamp:
-    """The stamp of whatever ranks these chunks for these queries, in lists cut at ``depth``."""
+    """Return the stamp of whatever ranks these chunks for these queries, in lists cut at
+    ``depth``.
+    """
     given = {
         "documents": evalset.documents,
         "queries": evalset.queries,
@@ -70,7 +72,7 @@ def made(evalset: EvalSet, chunks: pa.Table, chunker: str, depth: int | None = N
 
 
 def digest(name: str, table: pa.Table) -> str:
-    """The hash that a stamp has of one of its four tables."""
+    """Return the hash that a stamp has of one of its four tables."""
     return rows_hash(table, _HASHED[name])[:_DIGITS]
 
 
@@ -83,7 +85,7 @@ _TAG = re.compile(
 
 
 def of_tag(tag: str) -> Stamp | None:
-    """The stamp in the tag of a TREC run; None for a tag that has none."""
+    """Return the stamp in the tag of a TREC run; None for a tag that has none."""
     found = _TAG.fullmatch(unquote(tag))
     if found is None:
         return None
@@ -95,7 +97,9 @@ def of_tag(tag: str) -> Stamp | None:
 
 
 def of_json(value: Any, where: str) -> Stamp | None:
-    """The stamp under ``KEY``; None where there is none, InputError for anything else there."""
+    """Return the stamp under ``KEY``; None where there is none, InputError for anything else
+    there.
+    """
     if value is None:
         return None
     names = ["chunker", *_HASHED]
@@ -114,5 +118,5 @@ def of_json(value: Any, where: str) -> Stamp | None:
 
 
 def _is_depth(text: str) -> bool:
-    """Whether a text is a depth that lists may have."""
+    """Return whether a text is a depth that lists may have."""
     return re.fullmatch("[1-9][0-9]{0,4}", text) is not None and int(text) <= MAX_DEPTH

@@ -56,7 +56,7 @@ def write(results: Results) -> Files:
 
 
 def run(rankings: pa.Table, tag: str) -> Iterator[bytes]:
-    """One configuration's rankings, a line a ranked chunk; a chunk's repeats are left out.
+    """Yield one configuration's rankings, a line a ranked chunk; a chunk's repeats are left out.
 
     ``tag`` ends every line: what names the run, and says what it is of.
 
@@ -71,7 +71,7 @@ def run(rankings: pa.Table, tag: str) -> Iterator[bytes]:
 
 
 def qrels(queries: pa.Table, gold_spans: pa.Table, chunks: pa.Table) -> Iterator[bytes]:
-    """Every relevant chunk of every query: one that shares a character with its gold.
+    """Yield every relevant chunk of every query: one that shares a character with its gold.
 
     A query without any has no line.
     """
@@ -82,7 +82,7 @@ def qrels(queries: pa.Table, gold_spans: pa.Table, chunks: pa.Table) -> Iterator
 def judgements(
     queries: pa.Table, gold_spans: pa.Table, chunks: pa.Table
 ) -> Iterator[tuple[str, str]]:
-    """(query id, chunk id) of every relevant chunk, sorted by query, then in chunk order."""
+    """Return (query id, chunk id) of every relevant chunk, sorted by query, then in chunk order."""
     relevance = judge(queries, gold_spans, chunks)
     return zip(
         relevance.query_ids.take(relevance.pair_query).to_pylist(),
@@ -113,7 +113,7 @@ class Run:
 
 
 def read_run(text: str, where: str) -> Run:
-    """The lines of a run, which may stand in any order.
+    """Return the lines of a run, which may stand in any order.
 
     Raises InputError naming file and line for a line without six columns, a rank that is no whole
     number, a score that is no number, and a second tag: two runs have two rankings a query.
@@ -136,7 +136,7 @@ def read_run(text: str, where: str) -> Run:
 
 
 def lists(run: Run, decode: Decode) -> list[GivenList]:
-    """The lists of a run, each by rank; InputError for a rank given twice."""
+    """Return the lists of a run, each by rank; InputError for a rank given twice."""
     queries = decode(list(run.of_query), "query")
     pieces = [str(entry.chunk_id) for entries in run.of_query.values() for _, entry in entries]
     chunks = decode(pieces, "chunk") if pieces else {}

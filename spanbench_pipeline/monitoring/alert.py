@@ -32,12 +32,12 @@ class Alert:
 
     @property
     def about(self) -> str:
-        """What must be well again for the fault to be mended."""
+        """Return what must be well again for the fault to be mended."""
         return about(self.asset or self.corpus, self.check)
 
     @property
     def title(self) -> str:
-        """One line: where, and what."""
+        """Return one line: where, and what."""
         what = f"check {self.check} failed" if self.check else self.error
         return " ".join(
             without_halves(f"{self.asset or self.corpus}: {what} ({self.severity})").split()
@@ -45,7 +45,7 @@ class Alert:
 
     @property
     def text(self) -> str:
-        """The whole alert, as mail and webhook show it."""
+        """Return the whole alert, as mail and webhook show it."""
         named = (("corpus", self.corpus), ("asset", self.asset), ("check", self.check))
         head = ", ".join(f"{kind} {name}" for kind, name in named if name)
         cut = len(self.details) > SHOWN_CHARS
@@ -56,10 +56,10 @@ class Alert:
 
 
 def about(asset: str, check: str = "") -> str:
-    """What a fault is about: a check of an asset, or running it."""
+    """Return what a fault is about: a check of an asset, or running it."""
     return f"{asset} {check or 'run'}"
 
 
 def fault(*parts: str) -> str:
-    """A short id of what makes two faults the same."""
+    """Return a short id of what makes two faults the same."""
     return hashlib.sha256("\0".join(parts).encode()).hexdigest()[:16]

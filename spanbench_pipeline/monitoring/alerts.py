@@ -63,7 +63,7 @@ def _work(
 
 
 def report(alerts: Sequence[Alert], settings: Alerts, home: Path) -> list[Delivery]:
-    """Sends each of ``alerts`` whose fault was not sent before, and remembers that it was.
+    """Send each of ``alerts`` whose fault was not sent before, and remember that it was.
 
     A channel that failed is an alert of its own: written to the file each time, and sent to the
     other channels once, until it works again.
@@ -80,7 +80,7 @@ def report(alerts: Sequence[Alert], settings: Alerts, home: Path) -> list[Delive
 
 
 def mend(abouts: Iterable[str], home: Path) -> None:
-    """Forgets the faults about what is well again: should it fail anew, that is a new fault."""
+    """Forget the faults about what is well again: should it fail anew, that is a new fault."""
     with _LOCK:
         Ledger(home / LEDGER).mend(set(abouts))
 
@@ -91,7 +91,7 @@ def _report_outages(
     settings: Alerts,
     home: Path,
 ) -> None:
-    """Says which channels did not work: in the file always, elsewhere once an outage."""
+    """Say which channels did not work: in the file always, elsewhere once an outage."""
     ledger.mend({_outage(d).about for d in deliveries if not d.error})
     outages = [_outage(d) for d in deliveries if d.error]
     failed = {d.channel for d in deliveries if d.error}
@@ -142,7 +142,7 @@ class _Job:
             self.ended_by = reason(error)
 
     def finished(self, deadline: float) -> Delivery:
-        """What became of it by ``deadline`` (of the monotonic clock)."""
+        """Return what became of it by ``deadline`` (of the monotonic clock)."""
         self.thread.join(max(0.0, deadline - time.monotonic()))
         self.given_up = self.thread.is_alive()
         rest = f"not done within {DEADLINE_SECONDS:.0f} s" if self.given_up else self.ended_by

@@ -49,7 +49,7 @@ class Ledger:
                 log.error("%s: cannot be written: %s", self.path, error.strerror)
 
     def mend(self, abouts: set[str]) -> None:
-        """Forgets every fault about one of ``abouts``."""
+        """Forget every fault about one of ``abouts``."""
         for well in sorted(abouts & set(self.sent.values())):
             self._forget(well)
             append(self.path, {"at": now(), "mended": well})
@@ -61,7 +61,7 @@ class Ledger:
 
 
 def append(path: Path, entry: Mapping[str, Any]) -> None:
-    """Adds one line of JSON to a file, one writer at a time, so that lines never mix.
+    """Add one line of JSON to a file, one writer at a time, so that lines never mix.
 
     A line that a crash cut short is closed first: only under the lock is a last line without its
     end one that nobody is at work on.
@@ -78,7 +78,7 @@ def append(path: Path, entry: Mapping[str, Any]) -> None:
 
 
 def _entries(path: Path) -> list[dict[str, Any]]:
-    """The lines of a JSONL file that are whole; [] where there is no file."""
+    """Return the lines of a JSONL file that are whole; [] where there is no file."""
     found = []
     for line in path.read_bytes().splitlines() if path.is_file() else ():
         try:

@@ -30,7 +30,7 @@ Parts = dict[str, dict[str, Any]]
 def code_version(
     modules: Iterable[str], params: Mapping[str, Any], libraries: Iterable[str] = ()
 ) -> str:
-    """A short hash of modules (with what they import), parameters and library versions.
+    """Return a short hash of modules (with what they import), parameters and library versions.
 
     ``params`` must be expressible as JSON; the order of its keys does not matter.
     """
@@ -40,7 +40,7 @@ def code_version(
 def parts(
     modules: Iterable[str], params: Mapping[str, Any], libraries: Iterable[str] = ()
 ) -> Parts:
-    """What a code version is a hash of: ``modules``, ``parameters`` and ``libraries``.
+    """Return what a code version is a hash of: ``modules``, ``parameters`` and ``libraries``.
 
     Modules and libraries by name, with a hash of the source and with the version. A root may also
     be one function, ``module:function``: it counts with what it uses of its own module, and brings
@@ -60,13 +60,13 @@ def parts(
 
 
 def digest(made_by: Parts) -> str:
-    """The code version of something made by these parts."""
+    """Return the code version of something made by these parts."""
     text = json.dumps(made_by, sort_keys=True, ensure_ascii=False)
     return hashlib.sha256(text.encode()).hexdigest()[:16]
 
 
 def differences(before: Parts, now: Parts) -> list[str]:
-    """What differs between two code versions, a line each: ``module x changed``."""
+    """Return what differs between two code versions, a line each: ``module x changed``."""
     lines = []
     for kind, one in (("modules", "module"), ("libraries", "library"), ("parameters", "parameter")):
         old, new = (dict(_flat("", made_by.get(kind, {}))) for made_by in (before, now))
@@ -81,7 +81,9 @@ def differences(before: Parts, now: Parts) -> list[str]:
 
 
 def _flat(prefix: str, value: Any) -> Iterator[tuple[str, Any]]:
-    """Every leaf of nested tables and lists, by its dotted path; one without a leaf is one."""
+    """Yield every leaf of nested tables and lists, by its dotted path; one without a leaf is
+    one.
+    """
     if isinstance(value, dict | list) and value:
         items = value.items() if isinstance(value, dict) else enumerate(value)
         for key, part in items:
@@ -95,7 +97,9 @@ def _shown(values: Mapping[str, Any], name: str) -> str:
 
 
 def function_root(function: Callable[..., Any]) -> str | None:
-    """``module:function`` of a function, partial or closure; None where it is not the project's."""
+    """Return ``module:function`` of a function, partial or closure; None where it is not the
+    project's.
+    """
     while isinstance(function, partial):
         function = function.func
     module = function.__module__
@@ -131,7 +135,7 @@ def _file(module: str) -> Path:
 
 
 def _imports(path: Path, module: str) -> tuple[str, ...]:
-    """The modules of its package and the project that a file imports, wherever it does."""
+    """Return the modules of its package and the project that a file imports, wherever it does."""
     return _imports_at(path, module, path.stat().st_mtime_ns)
 
 
@@ -160,7 +164,7 @@ def _absolute(node: ast.ImportFrom, module: str, path: Path) -> str:
 
 @cache
 def _is_module_of(package: str, name: str) -> bool:
-    """Whether a dotted name is a module of a package, and not a name inside one."""
+    """Return whether a dotted name is a module of a package, and not a name inside one."""
     if not f"{name}.".startswith(f"{package}."):
         return False
     try:
@@ -186,7 +190,7 @@ def _function_hash(module: str, name: str) -> str:
 
 @cache
 def _function_hash_at(path: Path, name: str, _: int) -> str:
-    """A hash of a top-level definition and of those that it uses, directly or not."""
+    """Return a hash of a top-level definition and of those that it uses, directly or not."""
     defined: dict[str, list[ast.stmt]] = {}
     for node in _without_docstrings(path).body:
         for defines in _names_defined(node):
@@ -216,7 +220,9 @@ def _is_stored(node: ast.Name) -> bool:
 
 
 def _tree(path: Path) -> ast.Module:
-    """The syntax tree of a module; of one that is no Python source, one that holds its sha256."""
+    """Return the syntax tree of a module; of one that is no Python source, one that holds its
+    sha256.
+    """
     content = path.read_bytes()
     if path.suffix == ".py":
         return ast.parse(content)
@@ -233,7 +239,9 @@ def _without_docstrings(path: Path) -> ast.Module:
 
 
 def _is_text(statement: ast.AST) -> bool:
-    """Whether a statement is a string and nothing else: a docstring, of whatever it may be."""
+    """Return whether a statement is a string and nothing else: a docstring, of whatever it may
+    be.
+    """
     return (
         isinstance(statement, ast.Expr)
         and isinstance(statement.value, ast.Constant)

@@ -16,7 +16,8 @@ from spanbench_pipeline.storage import parquet, vector_cache
 
 
 def needed(project: Project, experiments: Iterable[Experiment]) -> set[bytes]:
-    """The cache's keys of every text that a run of these experiments has encoded, or may encode.
+    """Return the cache's keys of every text that a run of these experiments has encoded, or may
+    encode.
 
     Chunks with and without a card, queries and routing's cards, under each encoder whose weights
     are there. What is not stored, or cannot be read, needs nothing: it is made and encoded anew.

@@ -44,24 +44,24 @@ class Graph:
     """Name of the file without its ending -> what is wrong with it."""
 
     def warn_of_broken(self) -> None:
-        """Says on stderr which experiments are left out, and with them their figures."""
+        """Say on stderr which experiments are left out, and with them their figures."""
         for error in self.broken.values():
             log.warning("left out: %s", error)
 
     def problem(self, corpus: str) -> str:
-        """Why nothing of a corpus can run; empty where it has an experiment."""
+        """Return why nothing of a corpus can run; empty where it has an experiment."""
         if corpus in self.broken:
             return f"{corpus}: broken experiment: {self.broken[corpus]}"
         return "" if corpus in self.experiments else f"{corpus}: no experiment for this corpus"
 
     def of(self, corpora: Iterable[str]) -> list[Stage]:
-        """The stages of some corpora, and the warehouse."""
+        """Return the stages of some corpora, and the warehouse."""
         wanted = set(corpora)
         return [s for s in self.stages if s.corpus in wanted or s.key == views.KEY]
 
 
 def build(project: Project, dense_engine: str | None = None) -> Graph:
-    """The graph of all experiment files; a broken one is set aside, the others still load.
+    """Return the graph of all experiment files; a broken one is set aside, the others still load.
 
     ``dense_engine`` replaces what every experiment says.
     """
@@ -84,13 +84,13 @@ def build(project: Project, dense_engine: str | None = None) -> Graph:
 
 
 def _set_aside(broken: dict[str, InputError], path: Path, error: InputError) -> None:
-    """Notes what is wrong with a file, beside what is wrong with another of its name."""
+    """Note what is wrong with a file, beside what is wrong with another of its name."""
     before = broken.get(path.stem)
     broken[path.stem] = error if before is None else InputError(f"{before}\n{error}")
 
 
 def experiment_stages(experiment: Experiment, project: Project) -> list[Stage]:
-    """The stages of one experiment, with what they all share of it."""
+    """Return the stages of one experiment, with what they all share of it."""
     stages = [
         *sources.stages(experiment, project),
         *chunks.stages(experiment),
@@ -119,7 +119,7 @@ def experiment_stages(experiment: Experiment, project: Project) -> list[Stage]:
 
 
 def _require_distinct(experiment: Experiment, stages: Iterable[Stage]) -> None:
-    """Refuses assets of one key here, where it is one experiment's trouble: Dagster takes none."""
+    """Refuse assets of one key here, where it is one experiment's trouble: Dagster takes none."""
     twice = [name(key) for key, n in Counter(stage.key for stage in stages).items() if n > 1]
     if twice:
         raise InputError(f"{experiment.path}: two assets have one key: {', '.join(twice)}")

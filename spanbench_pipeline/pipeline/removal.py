@@ -37,7 +37,7 @@ _IN_NAMES = "|".join(f"(?<={before}{_})" for before in ("run", "nightly") for _ 
 
 
 def corpora(folder: Path) -> set[str]:
-    """The corpora of which an asset is recorded."""
+    """Return the corpora of which an asset is recorded."""
     path = _index(folder)
     if not path.is_file():
         return set()
@@ -49,7 +49,7 @@ def corpora(folder: Path) -> set[str]:
 
 
 def runs(folder: Path, corpus: str) -> list[str]:
-    """The ids of the runs that were about a corpus, or whose job names it."""
+    """Return the ids of the runs that were about a corpus, or whose job names it."""
     path = folder / "history" / "runs.db"
     if not path.is_file():
         return []
@@ -58,7 +58,7 @@ def runs(folder: Path, corpus: str) -> list[str]:
 
 
 def forget(folder: Path, corpus: str) -> None:
-    """Removes a corpus from the state in ``folder``; again where it was interrupted.
+    """Remove a corpus from the state in ``folder``; again where it was interrupted.
 
     Raises InputError where another process is writing it.
     """
@@ -84,7 +84,7 @@ def forget(folder: Path, corpus: str) -> None:
 
 
 def settle(folder: Path) -> None:
-    """Makes the files anew, without free pages and logs that hold what was removed."""
+    """Make the files anew, without free pages and logs that hold what was removed."""
     for path in _databases(folder):
         with _opened(path) as connection:
             if path == _index(folder):
@@ -98,13 +98,14 @@ def settle(folder: Path) -> None:
 
 
 def named(corpus: str) -> re.Pattern[str]:
-    """Where a text names a corpus, as a word or as the first part of a step's name."""
+    """Return where a text names a corpus, as a word or as the first part of a step's name."""
     name = re.escape(corpus)
     return re.compile(rf"(?:(?<![A-Za-z0-9_])|{_IN_NAMES}){name}(?=__|[^A-Za-z0-9_]|$)")
 
 
 def _as_a_name(corpus: str) -> re.Pattern[str]:
-    """The same in what programs write: not where prose has a word that is a corpus's name too.
+    """Return the same in what programs write: not where prose has a word that is a corpus's name
+    too.
 
     A step's input is named by corpus and stage with one ``_`` between them, which another corpus's
     name might go on with; so there the stage has to be one of ours.
@@ -143,7 +144,7 @@ def _tables(connection: sqlite3.Connection) -> set[str]:
 
 
 def _snapshots(connection: sqlite3.Connection, corpus: str) -> set[str]:
-    """The jobs and plans that name the corpus."""
+    """Return the jobs and plans that name the corpus."""
     pattern = _as_a_name(corpus)
     found = connection.execute("SELECT snapshot_id, snapshot_body FROM snapshots")
     return {key for key, body in found if pattern.search(_inflated(body))}
@@ -180,7 +181,7 @@ def _forget_runs(connection: sqlite3.Connection, corpus: str) -> None:
 def _forget_events(
     connection: sqlite3.Connection, corpus: str, gone: list[str], *, index: bool
 ) -> None:
-    """Removes the rows of the corpus's assets and steps, and what runs that are gone said.
+    """Remove the rows of the corpus's assets and steps, and what runs that are gone said.
 
     An empty row takes the next id and stays until there is a higher one (``settle``): sensors go on
     from an id, which must not come again.
@@ -217,7 +218,7 @@ def _forget_said(connection: sqlite3.Connection, corpus: str, tables: tuple[str,
 
 
 def _forget_logs(storage: Path, corpus: str) -> None:
-    """Removes what other runs printed where it names the corpus."""
+    """Remove what other runs printed where it names the corpus."""
     pattern = re.compile(named(corpus).pattern.encode())
     for path in storage.glob("*/compute_logs/*"):
         if pattern.search(path.read_bytes()):

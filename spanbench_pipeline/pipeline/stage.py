@@ -101,46 +101,51 @@ class Stage:
 
     @property
     def all_checks(self) -> tuple[Check, ...]:
-        """The stage's own checks, behind those that every table must pass."""
+        """Return the stage's own checks, behind those that every table must pass."""
         return (KEYS_UNIQUE, OWN_ROWS, *self.checks)
 
     @property
     def corpus(self) -> str:
-        """The corpus it belongs to; empty where that is all of them."""
+        """Return the corpus it belongs to; empty where that is all of them."""
         return "" if self.shared else self.key[0]
 
     @property
     def shared(self) -> bool:
-        """Whether it belongs to all corpora."""
+        """Return whether it belongs to all corpora."""
         return len(self.key) == 1
 
     @property
     def group(self) -> str:
-        """``<corpus>_<step>``: the graph shows only a key's last segment, the group the rest."""
+        """Return ``<corpus>_<step>``: the graph shows only a key's last segment, the group the
+        rest.
+        """
         return f"{self.corpus}_{self.step}" if self.corpus else ALL_CORPORA
 
     @property
     def step(self) -> str:
-        """The part of the pipeline that it belongs to."""
+        """Return the part of the pipeline that it belongs to."""
         return self.key[1] if len(self.key) > 2 else self.part
 
     def made_by(self) -> Parts:
-        """What its code version is a hash of. Inputs count as parameters: one more is a change."""
+        """Return what its code version is a hash of.
+
+        Inputs count as parameters: one more is a change.
+        """
         params = {"deps": [list(d) for d in self.deps], "table": self.table, **self.params}
         computes = code_version.function_root(self.compute)
         roots = (*self.modules, *([computes] if computes else []))
         return code_version.parts(roots, params, self.libraries)
 
     def node(self, made_by: Parts | None = None) -> Node:
-        """The stage as the resolver sees it; ``made_by`` where it is known already."""
+        """Return the stage as the resolver sees it; ``made_by`` where it is known already."""
         return Node(self.key, code_version.digest(made_by or self.made_by()), self.deps)
 
     def path(self, project: Project) -> Path:
-        """Where its table is stored."""
+        """Return where its table is stored."""
         return project.parquet / parquet.relative_path(self.key)
 
     def view_files(self, project: Project) -> list[Path]:
-        """The files that exist of what the warehouse shows of it."""
+        """Return the files that exist of what the warehouse shows of it."""
         paths = [self.path(project)] if self.shown is None else self.shown(project)
         return [path for path in paths if path.is_file()]
 
@@ -184,7 +189,7 @@ class Reader:
         self._read: dict[Key, parquet.Stored] = {}
 
     def stored(self, key: Key) -> parquet.Stored:
-        """The table of an asset with its state; read once.
+        """Return the table of an asset with its state; read once.
 
         Raises UnsoundInput where it is an input that cannot be relied on.
         """
@@ -213,26 +218,26 @@ class Reader:
             )
 
     def own(self) -> pa.Table:
-        """The stage's own stored table, for checks."""
+        """Return the stage's own stored table, for checks."""
         return self.stored(self.stage.key).table
 
     def table(self, *names: str) -> pa.Table:
-        """An input of the same corpus: ``table("chunks", "clause")``."""
+        """Return an input of the same corpus: ``table("chunks", "clause")``."""
         return self.stored((self.stage.corpus, *names)).table
 
     def all(self, stage: str) -> pa.Table:
-        """All inputs of one kind, one below the other: ``all("query_metrics")``."""
+        """Return all inputs of one kind, one below the other: ``all("query_metrics")``."""
         keys = [d for d in self.stage.deps if d[:2] == (self.stage.corpus, stage)]
         return pa.concat_tables([self.stored(k).table for k in keys])
 
     def not_measured(self) -> str | None:
-        """The first input's state that is not ``measured``; None where all are."""
+        """Return the first input's state that is not ``measured``; None where all are."""
         states = [self.stored(dep).state for dep in self.stage.deps]
         return next((s for s in states if s != parquet.MEASURED), None)
 
 
 def _foreign_rows(reader: Reader) -> Rows:
-    """Values of the owned columns that are not the stage's, with their number of rows."""
+    """Return values of the owned columns that are not the stage's, with their number of rows."""
     table = reader.own()
     wrong: Rows = []
     for column, value in reader.stage.owns.items():

@@ -43,17 +43,17 @@ class Record:
 
 
 def name(key: Key) -> str:
-    """``("cuad", "chunks", "naive")`` -> ``cuad/chunks/naive``."""
+    """Return ``("cuad", "chunks", "naive")`` -> ``cuad/chunks/naive``."""
     return "/".join(key)
 
 
 def reasons(node: Node, records: Mapping[Key, Record]) -> list[str]:
-    """Why the asset itself is stale; [] when it is not."""
+    """Return why the asset itself is stale; [] when it is not."""
     return own_reasons(node, records) + changed_inputs(node, records)
 
 
 def own_reasons(node: Node, records: Mapping[Key, Record]) -> list[str]:
-    """Why the asset must run whatever becomes of its inputs; [] when it need not."""
+    """Return why the asset must run whatever becomes of its inputs; [] when it need not."""
     record = records.get(node.key)
     if record is None:
         return ["never materialized"]
@@ -64,14 +64,16 @@ def own_reasons(node: Node, records: Mapping[Key, Record]) -> list[str]:
 
 
 def _said_of(check: str) -> str:
-    """What a blocking check that has not passed is said to be."""
+    """Return what a blocking check that has not passed is said to be."""
     evaluated = not check.endswith(NOT_EVALUATED)
     named = check.removesuffix(NOT_EVALUATED)
     return f"{'blocking check failed' if evaluated else 'check never evaluated'}: {named}"
 
 
 def changed_inputs(node: Node, records: Mapping[Key, Record]) -> list[str]:
-    """The inputs whose data is not what the asset was made of; [] for one never materialized."""
+    """Return the inputs whose data is not what the asset was made of; [] for one never
+    materialized.
+    """
     record = records.get(node.key)
     if record is None:
         return []
@@ -83,13 +85,14 @@ def changed_inputs(node: Node, records: Mapping[Key, Record]) -> list[str]:
 
 
 def stale(nodes: Iterable[Node], records: Mapping[Key, Record]) -> dict[Key, list[str]]:
-    """The assets that are stale themselves, each with its reasons; in the nodes' order."""
+    """Return the assets that are stale themselves, each with its reasons; in the nodes' order."""
     found = {node.key: reasons(node, records) for node in nodes}
     return {key: why for key, why in found.items() if why}
 
 
 def fails_as_it_is(node: Node, records: Mapping[Key, Record]) -> bool:
-    """Whether it was made of what there is now, by the code there is now, and a check failed.
+    """Return whether it was made of what there is now, by the code there is now, and a check
+    failed.
 
     Made again it would fail again; something else has to change first.
     """
@@ -101,7 +104,7 @@ def fails_as_it_is(node: Node, records: Mapping[Key, Record]) -> bool:
 
 
 def settled(nodes: Mapping[Key, Node], unsettled: Iterable[Key]) -> set[Key]:
-    """The assets that are not in ``unsettled`` and have no ancestor there."""
+    """Return the assets that are not in ``unsettled`` and have no ancestor there."""
     bad = set(unsettled)
     for key in topological(nodes):
         if any(dep in bad for dep in nodes[key].deps):
@@ -112,7 +115,8 @@ def settled(nodes: Mapping[Key, Node], unsettled: Iterable[Key]) -> set[Key]:
 def next_wave(
     nodes: Mapping[Key, Node], records: Mapping[Key, Record], held: Iterable[Key] = ()
 ) -> list[Key]:
-    """The assets to run now, inputs before users; none of ``held``, nor what lies below them.
+    """Return the assets to run now, inputs before users; none of ``held``, nor what lies below
+    them.
 
     A stale asset runs when its inputs are settled. One that must run whatever becomes of its inputs
     runs behind them in the same wave: a first run is one wave. ``held`` were tried and failed.
@@ -135,9 +139,9 @@ def waves(
     look: Callable[[], Mapping[Key, Record]],
     run: Callable[[list[Key]], set[Key]],
 ) -> set[Key]:
-    """Runs wave after wave until nothing can run; returns the assets that failed.
+    """Run wave after wave until nothing can run; return the assets that failed.
 
-    ``look`` reads the records, ``run`` materializes a wave and returns the keys that failed.
+    ``look`` reads the records, ``run`` materializes a wave and return the keys that failed.
     Every asset runs at most once.
     """
     failed: set[Key] = set()
@@ -149,7 +153,7 @@ def waves(
 
 
 def forecast(nodes: Mapping[Key, Node], records: Mapping[Key, Record]) -> list[list[Key]]:
-    """The waves that would run if all that runs came out changed and sound.
+    """Return the waves that would run if all that runs came out changed and sound.
 
     The first wave is the one that runs now. Of the others every asset may yet turn out fresh; no
     asset that is in none of them can run.
@@ -169,7 +173,7 @@ def forecast(nodes: Mapping[Key, Node], records: Mapping[Key, Record]) -> list[l
 
 
 def ancestors(nodes: Mapping[Key, Node], keys: Iterable[Key]) -> set[Key]:
-    """``keys`` and every asset that one of them is made from, near or far."""
+    """Return ``keys`` and every asset that one of them is made from, near or far."""
     found: set[Key] = set()
     waiting = [key for key in keys if key in nodes]
     while waiting:
@@ -181,7 +185,7 @@ def ancestors(nodes: Mapping[Key, Node], keys: Iterable[Key]) -> set[Key]:
 
 
 def topological(nodes: Mapping[Key, Node]) -> list[Key]:
-    """Keys with every input before its users; otherwise in the nodes' order."""
+    """Return keys with every input before its users; otherwise in the nodes' order."""
     order: list[Key] = []
     seen: set[Key] = set()
 

@@ -39,7 +39,7 @@ class State:
 
     @cached_property
     def stale(self) -> dict[Key, list[str]]:
-        """The assets that are stale themselves, with the reasons."""
+        """Return the assets that are stale themselves, with the reasons."""
         return staleness.stale(self.nodes.values(), self.records)
 
     def doubts(self, keys: Iterable[Key], judged: Iterable[Key] = ()) -> list[str]:

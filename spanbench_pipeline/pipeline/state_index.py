@@ -84,7 +84,7 @@ class IndexReader:
 
     @cached_property
     def experiments(self) -> Experiments | None:
-        """The experiments, none of them broken."""
+        """Return the experiments, none of them broken."""
         found = self._definitions
         if found is None:
             return None
@@ -116,7 +116,7 @@ class IndexReader:
 
     @cached_property
     def idle(self) -> bool:
-        """Whether no run that is recorded as under way may need to be ended."""
+        """Return whether no run that is recorded as under way may need to be ended."""
         rows = _rows(
             self.project.dagster / "history" / "runs.db",
             f"SELECT count(*) FROM runs WHERE status IN ({', '.join('?' * len(_UNDER_WAY))})",
@@ -283,7 +283,7 @@ def _definitions_hash(
 
 
 def _is_local(project: Project) -> bool:
-    """Whether Dagster's records lie in the home's own SQLite files."""
+    """Return whether Dagster's records lie in the home's own SQLite files."""
     with suppress(OSError):
         return (project.dagster / "dagster.yaml").read_bytes() == SETTINGS.encode()
     return False

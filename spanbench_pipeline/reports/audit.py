@@ -35,7 +35,7 @@ class Audit:
 
 
 def audit(inputs: ReportInputs, config: str, context: int = CONTEXT) -> Audit:
-    """The audit files of one configuration, in the order of the query ids.
+    """Return the audit files of one configuration, in the order of the query ids.
 
     A query's line holds its text, metrics, ranked chunk ids, every relevant chunk with the ranks
     each channel gave it (null: not in the ranking, or not in that channel's list), whether or not
@@ -79,7 +79,9 @@ def audit(inputs: ReportInputs, config: str, context: int = CONTEXT) -> Audit:
 
 
 def missed_spans(inputs: ReportInputs, config: str, context: int) -> dict[str, list[Row]]:
-    """Query -> its gold spans with under half of their characters in the context, with text."""
+    """Return query -> its gold spans with under half of their characters in the context, with
+    text.
+    """
     text_of = {(g["query_id"], g["span_no"]): g["text"] for g in inputs.gold_spans.to_pylist()}
     found: dict[str, list[Row]] = defaultdict(list)
     for span in rows_of(inputs.span_outcomes, config=config, k=context):
@@ -91,7 +93,7 @@ def missed_spans(inputs: ReportInputs, config: str, context: int) -> dict[str, l
 
 
 def _relevant_chunks(inputs: ReportInputs, chunker: str) -> dict[str, list[str]]:
-    """Query -> ids of its relevant chunks, in the order of the chunks."""
+    """Return query -> ids of its relevant chunks, in the order of the chunks."""
     chunks = inputs.chunks.filter(pc.equal(inputs.chunks["chunker"], chunker))
     relevance = judge(inputs.queries, inputs.gold_spans, chunks)
     queries = relevance.query_ids.take(relevance.pair_query).to_pylist()
@@ -103,7 +105,7 @@ def _relevant_chunks(inputs: ReportInputs, chunker: str) -> dict[str, list[str]]
 
 
 def _listed(candidates: pa.Table) -> dict[str, dict[str, dict[str, int]]]:
-    """Query -> chunk -> channel -> the rank it has in that channel's list."""
+    """Return query -> chunk -> channel -> the rank it has in that channel's list."""
     found: dict[str, dict[str, dict[str, int]]] = defaultdict(lambda: defaultdict(dict))
     for row in candidates.to_pylist():
         found[row["query_id"]][row["chunk_id"]][row["channel"]] = row["rank"]
@@ -113,7 +115,7 @@ def _listed(candidates: pa.Table) -> dict[str, dict[str, dict[str, int]]]:
 def _surfaced(
     relevant: Iterable[str], ranked: Iterable[Row], listed: Mapping[str, Mapping[str, int]]
 ) -> list[Row]:
-    """Each relevant chunk with its ranks, and the channels whose list it was in."""
+    """Return each relevant chunk with its ranks, and the channels whose list it was in."""
     rank_of = {row["chunk_id"]: row for row in ranked}
     lines = []
     for chunk in relevant:

@@ -49,7 +49,7 @@ QUOTED = 600
 
 
 def client(experiment: Experiment, inputs: ReportInputs, baseline: str) -> Report:
-    """The client report, ``baseline`` being the configuration that the reader has now.
+    """Return the client report, ``baseline`` being the configuration that the reader has now.
 
     Where the baseline was not measured, the sections that would need its figures say so. Raises
     InputError where the experiment has no such configuration, and ValueError where the backlog is
@@ -97,7 +97,7 @@ def _standing(experiment: Experiment, inputs: ReportInputs, baseline: str) -> li
 
 
 def _failing(experiment: Experiment, inputs: ReportInputs, baseline: str) -> Paragraph:
-    """How many queries fail, where rankings are deep enough to tell."""
+    """Return how many queries fail, where rankings are deep enough to tell."""
     head = ("Measured with the configuration ", Code(baseline))
     if why := unreached(experiment.context, experiment.depth):
         return paragraph(
@@ -150,7 +150,7 @@ def _patterns(experiment: Experiment, inputs: ReportInputs, baseline: str) -> It
 def _changes(
     experiment: Experiment, inputs: ReportInputs, baseline: str, state: str
 ) -> Iterable[Block]:
-    """The backlog, or why there is none."""
+    """Return the backlog, or why there is none."""
     if state != MEASURED:
         return _absent(baseline, state)
     why = no_top(experiment)
@@ -231,7 +231,9 @@ def _scope(experiment: Experiment, inputs: ReportInputs, baseline: str) -> list[
 
 
 def _notes(inputs: ReportInputs) -> Iterator[Block]:
-    """What a reader must know about the files, such as which pages of a document have no text."""
+    """Yield what a reader must know about the files, such as which pages of a document have no
+    text.
+    """
     for row in inputs.source_files.to_pylist():
         if row["note"] and row["role"] != "archive":
             yield paragraph(f"{row['file']}: {row['note']}")

@@ -31,7 +31,7 @@ Blocks = list[Block]
 
 
 def developer(experiment: Experiment, inputs: ReportInputs) -> Report:
-    """The developer report of one corpus, the experiment's baseline marked."""
+    """Return the developer report of one corpus, the experiment's baseline marked."""
     blocks: Blocks = [
         *_set_up(experiment, inputs),
         *figures.metrics(experiment, inputs),

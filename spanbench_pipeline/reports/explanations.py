@@ -126,7 +126,7 @@ _LIMITS: tuple[tuple[str, str], ...] = (
 
 
 def limits(n_documents: int, n_queries: int, n_spans: int, context: int = CONTEXT) -> Items:
-    """What every report says about how far its figures go."""
+    """Return what every report says about how far its figures go."""
     size: tuple[Inline, ...] = (
         Strong("Sample size."),
         f" {n_queries:,} queries with {n_spans:,} gold spans in {n_documents:,} documents. With "
@@ -143,6 +143,6 @@ def character_lines() -> Items:
 
 
 def metric_lines(names: list[str], context: int = CONTEXT) -> Items:
-    """A line of explanation for each metric that has one."""
+    """Return a line of explanation for each metric that has one."""
     lines = {name: meaning(name, context) for name in names}
     return Items(tuple((Strong(name), f": {line}") for name, line in lines.items() if line))

@@ -50,17 +50,17 @@ class ReportInputs:
     """Configuration -> the ``candidates`` of all its channels."""
 
     def states(self) -> dict[str, str]:
-        """Configuration -> ``measured`` or ``not measured: why``."""
+        """Return configuration -> ``measured`` or ``not measured: why``."""
         return {row["config"]: row["state"] for row in self.configs.to_pylist()}
 
     def measured(self, experiment: experiments.Experiment) -> list[str]:
-        """The configurations that ran, in the experiment's order."""
+        """Return the configurations that ran, in the experiment's order."""
         states = self.states()
         return [c.name for c in experiment.configurations if states[c.name] == MEASURED]
 
 
 def rows_of(table: pa.Table, **equal: Any) -> list[dict[str, Any]]:
-    """The rows of ``table`` whose columns hold these values (None: null), in its order."""
+    """Return the rows of ``table`` whose columns hold these values (None: null), in its order."""
     for column, value in equal.items():
         held = table.column(column)
         table = table.filter(pc.is_null(held) if value is None else pc.equal(held, value))

@@ -23,7 +23,7 @@ SHOWN = 20
 
 
 def regressions(regression: pa.Table) -> Rows:
-    """Each metric that regressed, the deepest fall first, with the queries behind it."""
+    """Return each metric that regressed, the deepest fall first, with the queries behind it."""
     rows = [row for row in regression.to_pylist() if row["verdict"] == REGRESSION]
     rows.sort(key=lambda row: (row["difference"], row["config"], row["metric"]))
     return [
@@ -44,7 +44,7 @@ def regressions(regression: pa.Table) -> Rows:
 
 
 def changes(regression: pa.Table) -> Rows:
-    """Each configuration with a changed value: which queries, and in which metrics."""
+    """Return each configuration with a changed value: which queries, and in which metrics."""
     queries: dict[str, set[str]] = defaultdict(set)
     metrics: dict[str, list[str]] = defaultdict(list)
     for row in regression.to_pylist():
@@ -62,7 +62,7 @@ def changes(regression: pa.Table) -> Rows:
 
 
 def not_compared(regression: pa.Table) -> Rows:
-    """Accepted values that nothing was held against: one row a configuration and reason."""
+    """Return accepted values without a counterpart: one row a configuration and reason."""
     metrics: dict[tuple[str, str, str], list[str]] = defaultdict(list)
     for row in regression.to_pylist():
         if row["verdict"] in (NOT_COMPARABLE, MISSING):
@@ -74,7 +74,7 @@ def not_compared(regression: pa.Table) -> Rows:
 
 
 def across(regression: pa.Table) -> Rows:
-    """Values that were compared although something else differs: a row a configuration."""
+    """Return values that were compared although something else differs: a row a configuration."""
     metrics: dict[tuple[str, str], list[str]] = defaultdict(list)
     for row in regression.to_pylist():
         if row["comparable"].startswith(COMPARABLE + ACROSS):
@@ -90,7 +90,7 @@ def _metric(row: Mapping[str, Any]) -> str:
 
 
 def named(queries: list[str]) -> str:
-    """How many queries, and the first of them by id."""
+    """Return how many queries, and the first of them by id."""
     if not queries:
         return "0"
     more = f" and {len(queries) - SHOWN} more" if len(queries) > SHOWN else ""

@@ -46,7 +46,7 @@ class Depth:
 
     @property
     def labels(self) -> int:
-        """How deep failure labels look: a list that goes on below says what stands there."""
+        """Return how deep failure labels look: a list that goes on below says what stands there."""
         return max(self.value, LABELS_DEPTH)
 
 
@@ -59,7 +59,7 @@ def depth_of(
     stated: int | None = None,
     in_file: int | None = None,
 ) -> Depth:
-    """The depth of a file's lists, as the module says; ``stated`` settles it.
+    """Return the depth of a file's lists, as the module says; ``stated`` settles it.
 
     ``in_file`` is where the file itself says that its lists were cut. Raises InputError where a
     list goes on below that, and where ``stated`` is not a depth that an experiment may have.
@@ -94,7 +94,7 @@ _ALIKE_SAID = "half of the file's lists or more have {} places"
 
 
 def _as_the_file_says(in_file: int, corpus_depth: int, longest: int, cut: int | None) -> Depth:
-    """The depth of an export; lists that end alike above it may have been cut since."""
+    """Return the depth of an export; lists that end alike above it may have been cut since."""
     if longest > in_file:
         raise InputError(
             f"score: the file says that its lists were cut at {in_file}, but one has {longest} "
@@ -113,7 +113,7 @@ def _deeper(longest: int) -> str:
 
 
 def _taken_as_ended(ends: str, length: int, corpus_depth: int) -> str:
-    """What to say of lists that end at ``length``; empty where that hides no value."""
+    """Return what to say of lists that end at ``length``; empty where that hides no value."""
     past = {k for _, k in registry.of_results() if k is not None} | set(DEPTHS)
     if not any(length < k <= corpus_depth for k in past):
         return ""
@@ -136,7 +136,9 @@ def _listed(rankings: pa.Table) -> Listed:
 
 
 def _alike(listed: Listed, evalset: EvalSet, chunks: pa.Table | None) -> int | None:
-    """The length at which lists end as lists do that were cut there, the longest if of several."""
+    """Return the length at which lists end as lists do that were cut there, the longest if of
+    several.
+    """
     lengths = Counter(map(len, listed.values()))
     for length in sorted(lengths, reverse=True):
         if length < 2 or lengths[length] < ALIKE or 2 * lengths[length] < len(listed):

@@ -15,7 +15,7 @@ from spanbench_pipeline.storage.folders import Files
 
 
 def files(scored: Scored) -> Files:
-    """``<table>.parquet`` for every table that was measured, ``report.md`` and ``.html``,
+    """Yield ``<table>.parquet`` for every table that was measured, ``report.md`` and ``.html``,
     ``queries.jsonl`` and, where they were measured, ``labels.jsonl``.
     """
     made = report(scored)

@@ -14,7 +14,8 @@ _NAMED = "config_metrics.parquet"
 
 
 def folder_of(scored: Path, name: str) -> Path:
-    """The folder of ``scored`` for a name: the one that holds it, else the first that is free.
+    """Return the folder of ``scored`` for a name: the one that holds it, else the first that is
+    free.
 
     Of names with one slug, the one that was scored first has the folder of that name; the others
     have one whose name ends in a hash. No name ever takes another's.
@@ -28,7 +29,9 @@ def folder_of(scored: Path, name: str) -> Path:
 
 
 def held_by(folder: Path) -> str | None:
-    """The name whose scores a folder holds; None where it is no folder of a scored ranking."""
+    """Return the name whose scores a folder holds; None where it is no folder of a scored
+    ranking.
+    """
     try:
         found = pq.read_table(folder / _NAMED, columns=["config"], partitioning=None)
     except (OSError, pa.ArrowException, KeyError):

@@ -63,7 +63,7 @@ def measure(
     context: int = CONTEXT,
     further: Sequence[MetricAt] = (),
 ) -> Measured:
-    """All measures of one configuration's rankings, which may repeat places and lack chunks.
+    """Return all measures of one configuration's rankings, which may repeat places and lack chunks.
 
     Lists are looked at to ``depth``; nothing is measured at a k past it. Failure labels ask what
     stands below the context, and look at a list that goes on to ``label_depth`` (None: ``depth``).
@@ -147,7 +147,7 @@ def needs_chunks(context: int = CONTEXT, further: Sequence[MetricAt] = ()) -> tu
 
 
 def _past(depth: int, context: int, further: Sequence[MetricAt]) -> dict[str, str]:
-    """What lists looked at to ``depth`` do not reach, and why it is not measured."""
+    """Return what lists looked at to ``depth`` do not reach, and why it is not measured."""
     why = unreached(context, depth)
     wanted = (*registry.of_results(context), *further)
     return absent(depth, dict.fromkeys(wanted)) | (
@@ -156,7 +156,7 @@ def _past(depth: int, context: int, further: Sequence[MetricAt]) -> dict[str, st
 
 
 def _ranked_places(rankings: pa.Table) -> pa.Table:
-    """The places that were ranked as a chunk table: enough for what asks of those alone."""
+    """Return the places that were ranked as a chunk table: enough for what asks of those alone."""
     places = rankings.select(["corpus", "chunk_id", "doc_id", "start_char", "end_char"])
     distinct = places.group_by(places.column_names).aggregate([])
     n = distinct.num_rows
@@ -169,7 +169,7 @@ def _ranked_places(rankings: pa.Table) -> pa.Table:
 def _with_stages(
     states: pa.Table, given: tuple[pa.Table, pa.Table, pa.Table, pa.Table], ks: Sequence[int]
 ) -> pa.Table:
-    """``span_states`` with the stage that lost each span; the list is its own candidates."""
+    """Return ``span_states`` with the stage that lost each span; the list is its own candidates."""
     cut, gold, chunks, queries = given
     lost = lost_stages(
         cut, cut, None, gold, chunks, queries, has_fusion=False, has_reranker=False, ks=ks
@@ -179,7 +179,9 @@ def _with_stages(
 
 
 def _of_pairs(rankings: pa.Table, shown: pa.Table) -> pa.Table:
-    """The rows of a query and chunk that are in ``shown``, in the order in which they came."""
+    """Return the rows of a query and chunk that are in ``shown``, in the order in which they
+    came.
+    """
 
     def pairs(table: pa.Table) -> Iterator[tuple[str, str]]:
         columns = (table[name].to_pylist() for name in ("query_id", "chunk_id"))

@@ -18,7 +18,7 @@ _DIFFERENT = {
 
 
 def said(given: Stamp | None) -> str:
-    """What a file says that it ranks, as the report shows it."""
+    """Return what a file says that it ranks, as the report shows it."""
     if given is None:
         return "not said"
     cut = "" if given.depth is None else f"; lists cut at {given.depth}"
@@ -28,7 +28,7 @@ def said(given: Stamp | None) -> str:
 
 
 def require_corpus(given: Stamp | None, evalset: EvalSet, *, where: str) -> None:
-    """InputError naming which of documents and queries are not those that the file ranked.
+    """Raise InputError naming which of documents and queries are not those that the file ranked.
 
     Gold may have changed: it is noted. Nothing is known of a file that says nothing.
     """
@@ -44,7 +44,8 @@ def require_corpus(given: Stamp | None, evalset: EvalSet, *, where: str) -> None
 
 
 def require_chunks(given: Stamp | None, chunks: pa.Table | None, *, where: str, cut: str) -> None:
-    """InputError where the chunks are not those that the file ranked; ``cut`` says whose they are.
+    """Raise InputError where the chunks are not those that the file ranked; ``cut`` says whose they
+    are.
 
     Its ids would stand for other places, and the relevant chunks would be others.
     """
@@ -59,7 +60,7 @@ def require_chunks(given: Stamp | None, chunks: pa.Table | None, *, where: str, 
 
 
 def require_stored(cut: pa.Table, stored: pa.Table, *, where: str, chunker: str, file: str) -> None:
-    """InputError where a chunker now cuts otherwise than when the corpus was last run.
+    """Raise InputError where a chunker now cuts otherwise than when the corpus was last run.
 
     A file that does not say which chunks it ranks was made of the last run's, if of any.
     """
@@ -73,7 +74,7 @@ def require_stored(cut: pa.Table, stored: pa.Table, *, where: str, chunker: str,
 
 
 def notes(given: Stamp | None, evalset: EvalSet, kind: str, chunker: str | None) -> list[str]:
-    """What a reader must know of how the file stands to what it was scored with."""
+    """Return what a reader must know of how the file stands to what it was scored with."""
     if given is None:
         if kind == "trec" and chunker is not None:
             return [

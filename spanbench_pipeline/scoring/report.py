@@ -72,7 +72,7 @@ class Scored:
 
 
 def report(scored: Scored) -> Report:
-    """The whole report of one ranking."""
+    """Return the whole report of one ranking."""
     blocks: Blocks = [
         *_given(scored),
         *_metrics(scored),
@@ -93,7 +93,7 @@ def report(scored: Scored) -> Report:
 
 
 def notes(scored: Scored) -> list[str]:
-    """What a reader must know of the file, a sentence each; [] where there is nothing."""
+    """Return what a reader must know of the file, a sentence each; [] where there is nothing."""
     taken, found = scored.taken, list(scored.remarks)
     if taken.missing:
         found.append(
@@ -184,7 +184,7 @@ def _metrics(scored: Scored) -> Blocks:
 
 
 def _is_further(name: str, printed: Sequence[str]) -> bool:
-    """Whether it is a metric of chunks that the printed table leaves out."""
+    """Return whether it is a metric of chunks that the printed table leaves out."""
     return name.partition("@")[0] not in registry.characters() and name not in printed
 
 
@@ -203,7 +203,7 @@ def _characters(scored: Scored) -> Blocks:
 
 
 def _past(depth: int) -> Blocks:
-    """Which k the lists do not reach; [] where they reach all."""
+    """Return which k the lists do not reach; [] where they reach all."""
     said = shown.ks_past_said(depth)
     return [paragraph(said, ".")] if said else []
 

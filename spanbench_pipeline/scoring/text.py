@@ -26,12 +26,14 @@ def means(measured: Measured) -> dict[str | None, dict[str, Value]]:
 
 
 def printed(context: int = CONTEXT) -> list[str]:
-    """The metrics of the results table, in its order."""
+    """Return the metrics of the results table, in its order."""
     return [metric_label(metric, k) for metric, k in registry.printed(context)]
 
 
 def characters(measured: Measured) -> list[tuple[int, list[Value]]]:
-    """k -> the metrics of ``registry.characters`` over the whole corpus, for every k measured."""
+    """Return k -> the metrics of ``registry.characters`` over the whole corpus, for every k
+    measured.
+    """
     of_whole = means(measured)[None]
     counted = registry.characters()
     ks = sorted(int(m.partition("@")[2]) for m in of_whole if m.startswith(f"{counted[0]}@"))
@@ -39,12 +41,12 @@ def characters(measured: Measured) -> list[tuple[int, list[Value]]]:
 
 
 def ks_past(depth: int) -> dict[int, str]:
-    """k -> why nothing is measured there, of what is measured at every k of ``DEPTHS``."""
+    """Return k -> why nothing is measured there, of what is measured at every k of ``DEPTHS``."""
     return {k: f"not measured: {why}" for k in DEPTHS if (why := unreached(k, depth))}
 
 
 def ks_past_said(depth: int) -> str:
-    """The same in one line; "" where the lists reach every k."""
+    """Return the same in one line; "" where the lists reach every k."""
     ks = ", ".join(str(k) for k in ks_past(depth))
     return f"k = {ks}: not measured: depth = {depth} does not reach that far" if ks else ""
 

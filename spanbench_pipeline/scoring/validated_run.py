@@ -64,7 +64,7 @@ class Known:
 
     @classmethod
     def of(cls, evalset: EvalSet, chunks: pa.Table | None) -> Known:
-        """What is known of a corpus, and of one chunker's chunks."""
+        """Return what is known of a corpus, and of one chunker's chunks."""
         columns = (evalset.documents[c].to_pylist() for c in ("doc_id", "n_chars"))
         places = {} if chunks is None else _places(chunks)
         return cls(
@@ -76,7 +76,7 @@ class Known:
 
 
 def of_part(lists: Sequence[GivenList], whole: EvalSet, part: EvalSet) -> list[GivenList]:
-    """The lists without those of queries that the corpus has and the part of it has not."""
+    """Return the lists without those of queries that the corpus has and the part of it has not."""
     asked = set(part.queries["query_id"].to_pylist())
     others = set(whole.queries["query_id"].to_pylist()) - asked
     return [given for given in lists if given.query_id not in others]
@@ -92,7 +92,7 @@ def take(
     where: str,
     order: str | None = None,
 ) -> Taken:
-    """The lists of a file as the table ``rankings`` of the configuration ``config``.
+    """Return the lists of a file as the table ``rankings`` of the configuration ``config``.
 
     Without ``chunks`` a chunk's id is made of its place. Where the file gives no scores, the
     table's are 1 / rank. Raises InputError as the module says.
@@ -143,7 +143,7 @@ def _check_queries(lists: Sequence[GivenList], evalset: EvalSet, where: str, cor
 
 
 def _check_asked(given: GivenList, query: str, corpus: str) -> None:
-    """What a list says that was asked, and of which corpus, must be so."""
+    """Refuse a list whose query text or corpus is not that of the corpus that is scored."""
     if given.corpus not in (None, corpus):
         raise InputError(
             f"{given.where}, query {given.query_id}: a ranking of corpus {given.corpus!r}, but "
@@ -157,7 +157,9 @@ def _check_asked(given: GivenList, query: str, corpus: str) -> None:
 
 
 def _missing(lists: Sequence[GivenList], evalset: EvalSet, where: str) -> tuple[str, ...]:
-    """The queries without a list; InputError where a whole part of the corpus has no entry."""
+    """Return the queries without a list; InputError where a whole part of the corpus has no
+    entry.
+    """
     there = {given.query_id for given in lists}
     filled = {given.query_id for given in lists if given.entries}
     rows = evalset.queries.select(["query_id", "subset"]).to_pylist()
@@ -194,7 +196,7 @@ def _check_ids(
 
 
 def _ordered(given: GivenList, order: str | None) -> Sequence[Entry]:
-    """The entries in the order of the ranking; InputError where scores or ranks say another.
+    """Return the entries in the order of the ranking; InputError where scores or ranks say another.
 
     ``order`` settles it: the list's order, or the scores', whatever else the file says.
     """
@@ -241,7 +243,9 @@ def _score(entry: Entry) -> float:
 
 
 def _placed(entry: Entry, given: GivenList, known: Known) -> Place:
-    """Where an entry is: all that it says held to each other, to documents, texts and chunks."""
+    """Return where an entry is: all that it says held to each other, to documents, texts and
+    chunks.
+    """
     at = _at(given, entry)
     place = _stated(entry, at, known)
     if entry.chunk_id is not None and (place is None or known.place_of is not None):
@@ -262,7 +266,9 @@ def _placed(entry: Entry, given: GivenList, known: Known) -> Place:
 
 
 def _stated(entry: Entry, at: str, known: Known) -> Place | None:
-    """The place that an entry states itself; None where it leaves a part of it to its chunk."""
+    """Return the place that an entry states itself; None where it leaves a part of it to its
+    chunk.
+    """
     if entry.doc_id is None or entry.start is None or entry.end is None:
         return None
     doc_id, start, end = entry.doc_id, entry.start, entry.end
@@ -274,7 +280,7 @@ def _stated(entry: Entry, at: str, known: Known) -> Place | None:
 
 
 def _check_agrees(entry: Entry, true: Place, at: str) -> None:
-    """What an entry says beside its chunk's id must be so of the chunk."""
+    """Refuse an entry that states another place or text than its chunk has."""
     stated = (entry.doc_id, entry.start, entry.end)
     if all(said in (None, is_so) for said, is_so in zip(stated, true, strict=True)):
         return
@@ -286,7 +292,7 @@ def _check_agrees(entry: Entry, true: Place, at: str) -> None:
 
 
 def _of_chunk(entry: Entry, at: str, known: Known) -> Place:
-    """Where the chunk that an entry names is."""
+    """Return where the chunk that an entry names is."""
     if known.place_of is None:
         raise InputError(
             f"{at}: chunk {entry.chunk_id} does not say where it is; give the chunk table with "

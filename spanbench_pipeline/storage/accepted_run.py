@@ -35,12 +35,12 @@ class Accepted:
 
 
 def folder(project: Project, corpus: str) -> Path:
-    """Where a corpus's accepted run lies."""
+    """Return where a corpus's accepted run lies."""
     return project.home / "accepted" / corpus
 
 
 def current(project: Project, corpus: str) -> str | None:
-    """The digest of the accepted run; None where none was accepted."""
+    """Return the digest of the accepted run; None where none was accepted."""
     path = folder(project, corpus) / "current"
     try:
         text = path.read_text(encoding="ascii").strip()
@@ -54,7 +54,8 @@ def current(project: Project, corpus: str) -> str | None:
 
 
 def current_or_damaged(project: Project, corpus: str) -> str:
-    """What of the accepted run decides a comparison: its digest, or that there is none or why.
+    """Return what of the accepted run decides a comparison: its digest, or that there is none or
+    why.
 
     What ``current`` says is not enough: a comparison with files that were changed since is stale.
     """
@@ -68,7 +69,7 @@ def current_or_damaged(project: Project, corpus: str) -> str:
 
 
 def read(project: Project, corpus: str) -> Accepted | None:
-    """The accepted run; None where none was accepted.
+    """Return the accepted run; None where none was accepted.
 
     Raises InputError where a file is missing or is not the one that was accepted, or holds another
     corpus's figures or another layout of the tables.
@@ -92,7 +93,7 @@ def _read(place: Path, corpus: str) -> Accepted:
 
 
 def _require_whole(place: Path, corpus: str) -> list[Path]:
-    """The files of a folder; InputError where they are not those that it is named by."""
+    """Return the files of a folder; InputError where they are not those that it is named by."""
     paths = [place / f"{name}.parquet" for name in TABLES]
     for path in paths:
         if not path.is_file():
@@ -127,7 +128,7 @@ def _table(path: Path, name: str, corpus: str) -> pa.Table:
 def write(
     project: Project, corpus: str, query_metrics: pa.Table, fingerprints: pa.Table
 ) -> Accepted:
-    """Makes these tables the accepted run, in the place of the one before."""
+    """Make these tables the accepted run, in the place of the one before."""
     home = folder(project, corpus)
     try:
         digest = _store(home, query_metrics, fingerprints)
@@ -143,13 +144,13 @@ def write(
 
 
 def _clear_folder(path: Path) -> None:
-    """Removes a folder that lies where a file belongs: no file can take its place."""
+    """Remove a folder that lies where a file belongs: no file can take its place."""
     if path.is_dir() and not path.is_symlink():
         shutil.rmtree(path)
 
 
 def _store(home: Path, query_metrics: pa.Table, fingerprints: pa.Table) -> str:
-    """Writes a folder of its own for the tables; returns its name, the digest."""
+    """Write a folder of its own for the tables; return its name, the digest."""
     staged = home / f".new.{os.getpid()}"
     shutil.rmtree(staged, ignore_errors=True)
     for name, table in zip(TABLES, (query_metrics, fingerprints), strict=True):

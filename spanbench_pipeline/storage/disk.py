@@ -23,7 +23,7 @@ _READ_ONLY_WORDS = ("read-only file system", "readonly database", "read-only dat
 
 
 def explain(error: BaseException, home: Path) -> str:
-    """What to tell of ``error`` where a disk is its cause; empty where none is.
+    """Return what to tell of ``error`` where a disk is its cause; empty where none is.
 
     The errors that it was raised from are looked at as well: libraries wrap what the system said.
     """
@@ -47,14 +47,14 @@ _READERS = (
 
 
 def is_full(kinds: Iterable[str], message: str, home: Path) -> bool:
-    """Whether an error of these classes, by name, tells of a full disk in its message."""
+    """Return whether an error of these classes, by name, tells of a full disk in its message."""
     if _TELLING.isdisjoint(kinds):
         return False
     return _said(message, _FULL_WORDS) or (_said(message, _UNSURE_WORDS) and not _has_room(home))
 
 
 def full(place: Path) -> str:
-    """What to tell of a full disk: which one, how much is free, and what to do."""
+    """Return what to tell of a full disk: which one, how much is free, and what to do."""
     there = _existing(place)
     mount = next(p for p in (there, *there.parents) if p.is_mount() or p == p.parent)
     free = shutil.disk_usage(there).free
@@ -68,7 +68,9 @@ def full(place: Path) -> str:
 
 
 def takes_writes(folder: Path, files: Iterable[Path]) -> bool:
-    """Whether this process may change a folder and those of ``files`` that exist, and has room."""
+    """Return whether this process may change a folder and those of ``files`` that exist, and has
+    room.
+    """
     there = [folder, *(path for path in files if path.exists())]
     return all(os.access(path, os.W_OK) for path in there) and _has_room(folder)
 
@@ -87,7 +89,7 @@ def require_writable(folder: Path) -> None:
 
 
 def _chain(error: BaseException | None) -> Iterator[BaseException]:
-    """The error and what it was raised from, each once.
+    """Yield the error and what it was raised from, each once.
 
     What it was raised while handling counts for a library's own errors alone: those wrap. A
     KeyError met on the way is a fault of its own.
@@ -101,7 +103,7 @@ def _chain(error: BaseException | None) -> Iterator[BaseException]:
 
 
 def _place(error: BaseException, home: Path) -> Path:
-    """The folder that the error names, else the home."""
+    """Return the folder that the error names, else the home."""
     named = error.filename if isinstance(error, OSError) else None
     if not isinstance(named, str | bytes) or not named:
         return home
@@ -110,7 +112,7 @@ def _place(error: BaseException, home: Path) -> Path:
 
 
 def _may_read(error: BaseException, place: Path) -> bool:
-    """Whether what was refused was to write: what is there may be read."""
+    """Return whether what was refused was to write: what is there may be read."""
     named = getattr(error, "filename", None)
     there = [path for path in (place, named) if path and os.path.exists(path)]  # noqa: PTH110
     return all(os.access(path, os.R_OK) for path in there)

@@ -37,7 +37,8 @@ def write_whole(path: Path, content: bytes) -> None:
 
 @contextlib.contextmanager
 def staged(path: Path) -> Iterator[Path]:
-    """A temporary path beside ``path``, which takes its name when the block ends without an error.
+    """Yield a temporary path beside ``path``, which takes its name when the block ends without an
+    error.
 
     A regular file that is replaced hands on its mode and, where this process may, its owner.
     """
@@ -61,7 +62,7 @@ def name_place(error: OSError, path: Path) -> None:
 
 
 def temporary_name(path: Path) -> Path:
-    """The name beside ``path`` under which this process prepares it."""
+    """Return the name beside ``path`` under which this process prepares it."""
     return path.with_name(f"{_beginning(path)}{os.getpid()}.tmp")
 
 
@@ -103,7 +104,9 @@ def write_to(typed: str, content: bytes) -> None:
 
 
 def _may_be_replaced(typed: str, target: Path) -> bool:
-    """Whether a rename gives the person what they asked for: a new file, or a regular one anew."""
+    """Return whether a rename gives the person what they asked for: a new file, or a regular one
+    anew.
+    """
     try:
         found = target.stat()
     except FileNotFoundError:
@@ -114,7 +117,7 @@ def _may_be_replaced(typed: str, target: Path) -> bool:
 
 
 def _opened(path: Path, descriptor: Path | None) -> IO[bytes]:
-    """What is there, to write into; an open file of this process goes on where it stands."""
+    """Return what is there, to write into; an open file of this process goes on where it stands."""
     own = (Path("/dev/fd"), Path(f"/proc/{os.getpid()}/fd"))
     if descriptor is not None and descriptor.parent in own and descriptor.name.isdecimal():
         return os.fdopen(os.dup(int(descriptor.name)), "wb")

@@ -49,7 +49,7 @@ def hold(
     what: str,
     waiting: Callable[[str, Holder | None], None],
 ) -> Iterator[None]:
-    """Holds the locks ``names`` together with the other members of ``group``.
+    """Hold the locks ``names`` together with the other members of ``group``.
 
     Where another group holds one, ``waiting`` is told its name and holder, once, and the call
     returns when it is free. The files stay behind; an unlocked one means nothing.
@@ -70,7 +70,7 @@ def hold(
 
 
 def holder(folder: Path, name: str) -> Holder | None:
-    """Who holds a lock now; None where nobody does. Writes nothing."""
+    """Return who holds a lock now; None where nobody does. Writes nothing."""
     try:
         with _path(folder, name).open("rb") as stream:
             try:
@@ -87,7 +87,8 @@ def _path(folder: Path, name: str) -> Path:
 
 
 def _taken(stream: IO[bytes], group: str, what: str) -> bool:
-    """One attempt. All members hold the file shared; its first one writes the group's name in it.
+    """Return one attempt. All members hold the file shared; its first one writes the group's name
+    in it.
 
     The name changes under the exclusive lock alone, hence never while a member holds it shared.
     Going from exclusive to shared is not atomic: another group may come between. So the name is
@@ -124,7 +125,7 @@ def _write(stream: IO[bytes], holder: Holder) -> None:
 
 
 def _holder(stream: IO[bytes]) -> Holder | None:
-    """Who wrote the file last; None where it is empty or half-written."""
+    """Return who wrote the file last; None where it is empty or half-written."""
     stream.seek(0)
     try:
         return Holder(*json.loads(stream.read()))

@@ -39,13 +39,13 @@ class Written:
 
 
 def file_sha256(path: Path) -> str:
-    """sha256 of a file's bytes, as hexadecimal digits."""
+    """Return sha256 of a file's bytes, as hexadecimal digits."""
     with path.open("rb") as stream:
         return hashlib.file_digest(stream, "sha256").hexdigest()
 
 
 def write(path: Path, name: str, table: pa.Table, state: str = MEASURED) -> Written:
-    """Stores ``table`` as the declared table ``name``; atomic, and the same bytes every time.
+    """Store ``table`` as the declared table ``name``; atomic, and the same bytes every time.
 
     Only one process at a time may write ``path``; what one that was killed left of it is removed.
     """
@@ -58,7 +58,7 @@ def write(path: Path, name: str, table: pa.Table, state: str = MEASURED) -> Writ
 
 
 def read(path: Path, name: str) -> Stored:
-    """The declared table ``name`` from its file.
+    """Return the declared table ``name`` from its file.
 
     Raises InputError where the file is missing, damaged, or of another schema.
     """
@@ -80,7 +80,7 @@ def read(path: Path, name: str) -> Stored:
 
 
 def has_columns(path: Path, name: str) -> bool:
-    """Whether a file can be opened as the declared table ``name``; its rows are not read."""
+    """Return whether a file can be opened as the declared table ``name``; its rows are not read."""
     try:
         schema = pq.read_schema(path).remove_metadata()
     except (OSError, pa.ArrowException):
@@ -89,5 +89,5 @@ def has_columns(path: Path, name: str) -> bool:
 
 
 def relative_path(key: Sequence[str]) -> str:
-    """Where the table of an asset lies under ``parquet/``: ``corpus/stage/name.parquet``."""
+    """Return where the table of an asset lies under ``parquet/``: ``corpus/stage/name.parquet``."""
     return "/".join(key) + ".parquet"

@@ -69,7 +69,7 @@ class ResultsStore:
         return self.project.parquet / ("/".join((self.corpus, *parts)) + ".parquet")
 
     def has(self, *parts: str) -> bool:
-        """Whether a table is stored."""
+        """Return whether a table is stored."""
         return self.path(*parts).is_file()
 
     def stored(self, *parts: str) -> Stored:
@@ -102,14 +102,14 @@ class ResultsStore:
 
     @cached_property
     def evalset(self) -> EvalSet:
-        """Documents, queries and gold spans as the corpus's last run stored them."""
+        """Return documents, queries and gold spans as the corpus's last run stored them."""
         from spanbench_pipeline.core.evalset import EvalSet
 
         return EvalSet(**{name: self.table(name) for name in EVAL_SET})
 
     @cached_property
     def states(self) -> dict[str, str]:
-        """Each configuration's state: ``measured``, or why it is not."""
+        """Return each configuration's state: ``measured``, or why it is not."""
         return {row["config"]: row["state"] for row in self.table("configs").to_pylist()}
 
     def snapshot(self, keys: Sequence[Key], action: str) -> Snapshot:

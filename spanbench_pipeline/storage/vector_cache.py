@@ -58,7 +58,7 @@ class Entry:
 
 
 def key(text: str, fingerprint: str) -> bytes:
-    """The address of a text's vector under a model: 32 bytes."""
+    """Return the address of a text's vector under a model: 32 bytes."""
     digest = hashlib.sha256(text.encode("utf-8", "surrogatepass")).digest()
     return hashlib.sha256(digest + fingerprint.encode()).digest()
 
@@ -94,7 +94,7 @@ class VectorCache:
             self._connection = None
 
     def get(self, keys: Sequence[bytes]) -> dict[bytes, Entry]:
-        """The entries that are there and whole, by key."""
+        """Return the entries that are there and whole, by key."""
         return self._with_file(lambda connection: dict(_read(connection, keys)))
 
     def put(self, entries: Mapping[bytes, Entry]) -> None:
@@ -112,7 +112,7 @@ class VectorCache:
         return self._with_file(lambda connection: _keep_only(connection, kept))
 
     def _with_file(self, work: Callable[[sqlite3.Connection], T]) -> T:
-        """``work`` on the open file; once more on a new file if this one is damaged."""
+        """Return ``work`` on the open file; once more on a new file if this one is damaged."""
         try:
             try:
                 return work(self._open())
@@ -152,7 +152,9 @@ class VectorCache:
 
 
 def _prepare(connection: sqlite3.Connection) -> None:
-    """Settings and the table. A changed column gets another table name, as with a new format."""
+    """Set the database up and make the table. A changed column gets another table name, as with
+    a new format.
+    """
     connection.text_factory = bytes
     _persist(connection, "PRAGMA journal_mode = WAL")
     connection.execute("PRAGMA synchronous = NORMAL")
@@ -164,7 +166,7 @@ def _prepare(connection: sqlite3.Connection) -> None:
 
 
 def _persist(connection: sqlite3.Connection, statement: str) -> None:
-    """Changing the journal's mode does not wait for another process; so wait here."""
+    """Change the journal's mode, waiting here for other processes: SQLite does not."""
     deadline = time.monotonic() + BUSY_SECONDS
     while True:
         try:
@@ -209,7 +211,7 @@ def _keep_only(connection: sqlite3.Connection, kept: Sequence[tuple[bytes]]) -> 
 
 
 def _is_whole(key: Any, n_tokens: Any, blob: Any, checksum: Any) -> bool:
-    """Whether a row is as it was written; damage may have changed even a value's type."""
+    """Return whether a row is as it was written; damage may have changed even a value's type."""
     if not isinstance(n_tokens, int) or not isinstance(blob, bytes) or len(blob) % 4:
         return False
     return bool(_checksum(key, n_tokens, blob) == checksum)
@@ -220,7 +222,7 @@ def _checksum(key: bytes, n_tokens: int, blob: bytes) -> bytes:
 
 
 def _is_damage(error: Exception) -> bool:
-    """Whether an error comes of the file's content; one of Python's own making does not."""
+    """Return whether an error comes of the file's content; one of Python's own making does not."""
     if isinstance(error, UnicodeDecodeError):  # A message that quotes the damaged file.
         return True
     code = getattr(error, "sqlite_errorcode", None)
@@ -230,12 +232,12 @@ def _is_damage(error: Exception) -> bool:
 
 
 def _primary(code: int) -> int:
-    """The kind of error of one of SQLite's extended codes."""
+    """Return the kind of error of one of SQLite's extended codes."""
     return code & 0xFF
 
 
 def _identity(path: Path) -> tuple[int, int] | None:
-    """Which file stands at ``path`` now."""
+    """Return which file stands at ``path`` now."""
     try:
         state = path.stat()
     except FileNotFoundError:

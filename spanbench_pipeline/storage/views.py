@@ -27,7 +27,9 @@ _CONFINED = (
 
 
 def view_statements(files: Mapping[str, Sequence[Path]]) -> list[str]:
-    """One CREATE VIEW a declared table over its files; an empty view where it has none yet."""
+    """Return one CREATE VIEW a declared table over its files; an empty view where it has none
+    yet.
+    """
     statements = []
     shown = {name: spec for name, spec in sorted(tables.TABLES.items()) if spec.has_view}
     for name, spec in shown.items():
@@ -47,14 +49,14 @@ def view_statements(files: Mapping[str, Sequence[Path]]) -> list[str]:
 
 
 def views_digest(files: Mapping[str, Sequence[Path]], home: Path) -> str:
-    """A hash of what the views say, free of where the home lies."""
+    """Return a hash of what the views say, free of where the home lies."""
     below = {name: [path.relative_to(home) for path in paths] for name, paths in files.items()}
     text = "\n".join(view_statements(below))
     return hashlib.sha256(text.encode()).hexdigest()
 
 
 def connect(files: Mapping[str, Sequence[Path]], *, allow_files: bool = False) -> Any:
-    """A DuckDB connection in memory with the views over ``files``.
+    """Return a DuckDB connection in memory with the views over ``files``.
 
     A query on it reaches those files and nothing else, or with ``allow_files`` every file that this
     process can read; no network, no extension, no variable of Python, and no setting changes that.

@@ -37,19 +37,19 @@ Route = tuple[str, int, float, tuple[tuple[str, str], ...]]
 
 
 def route_of(config: Configuration) -> Route | None:
-    """How a configuration chooses documents; None where it searches all."""
+    """Return how a configuration chooses documents; None where it searches all."""
     if not config.routing:
         return None
     return config.encoder or "", config.routing, config.routing_alpha, (*config.bm25_set.items(),)
 
 
 def sources_of(config: Configuration) -> list[ListSource]:
-    """The configuration's channels, without its routing."""
+    """Return the configuration's channels, without its routing."""
     return [replace(source, routing="") for source in asset_keys.sources(config)]
 
 
 def needed(experiment: Experiment, config: Configuration) -> list[Key]:
-    """The assets that the configuration's lists are read or made from."""
+    """Return the assets that the configuration's lists are read or made from."""
     corpus = experiment.corpus
     keys: list[Key] = [(corpus, table) for table in ("documents", "queries", "gold_spans")]
     keys += [(corpus, "fingerprints"), (corpus, "chunks", config.chunker)]
@@ -82,12 +82,14 @@ class Corpus:
         self.gold_spans = self.table("gold_spans")
 
     def table(self, *names: str) -> pa.Table:
-        """A stored table of the corpus; InputError where it is not measured."""
+        """Return a stored table of the corpus; InputError where it is not measured."""
         where = "/".join((self.experiment.corpus, *names))
         return self._store.measured(*names, action=f"tune: {where} is ")
 
     def routed(self, route: Route) -> pa.Table:
-        """The table ``routed_documents`` of a way to choose documents; config is left empty."""
+        """Return the table ``routed_documents`` of a way to choose documents; config is left
+        empty.
+        """
         encoder, keep, alpha, settings = route
         # A shorter list is the beginning of a longer one: documents are ranked once an alpha.
         most = max(keep, *(int(n) for n in objective.GRID["routing"]))
@@ -98,7 +100,7 @@ class Corpus:
         return found.filter(pc.less_equal(found["rank"], keep))
 
     def routing_recall(self, route: Route) -> dict[str, float | None]:
-        """The metric ``routing_recall``, by query."""
+        """Return the metric ``routing_recall``, by query."""
         table = routing_measures.routing_recall(
             self.routed(route),
             self.gold_spans,
@@ -110,7 +112,9 @@ class Corpus:
         return dict(zip(*(table[c].to_pylist() for c in ("query_id", "value")), strict=True))
 
     def lists(self, source: ListSource, routes: tuple[Route | None, ...]) -> list[Lists]:
-        """The channel's list of every query, for each of ``routes``; None searches everything."""
+        """Return the channel's list of every query, for each of ``routes``; None searches
+        everything.
+        """
         return self._once((source, routes), lambda: self._lists(source, routes))
 
     def _once(self, key: Hashable, make: Callable[[], T]) -> T:
@@ -132,7 +136,7 @@ class Corpus:
         ]
 
     def _searched(self, source: ListSource, routes: Sequence[Route | None]) -> list[Lists]:
-        """One search for all ``routes``: each query is asked once a route."""
+        """Return one search for all ``routes``: each query is asked once a route."""
         scoped = [
             scope
             for route in routes
@@ -196,7 +200,7 @@ class Corpus:
         return self._encoded(encoder, "queries", texts, names)
 
     def _encoded(self, encoder: str, what: str, texts: list[str], names: list[str]) -> Vectors:
-        """Vectors of texts through the cache that the pipeline fills."""
+        """Return vectors of texts through the cache that the pipeline fills."""
         return self._once((what, encoder), lambda: self._encode(encoder, texts, names))
 
     def _encode(self, encoder: str, texts: list[str], names: list[str]) -> Vectors:
@@ -214,6 +218,6 @@ class Corpus:
 
 
 def _part(lists: Lists, rows: slice, first: int) -> Lists:
-    """The lists at ``rows``, queries counted from ``first``."""
+    """Return the lists at ``rows``, queries counted from ``first``."""
     query = lists.query[rows] - first
     return Lists(query, lists.rank[rows], lists.row[rows], lists.score[rows])

@@ -48,7 +48,8 @@ class Test:
 def metrics(
     depth: int, context: int = CONTEXT, further: Sequence[MetricAt] = ()
 ) -> dict[str, MetricAt]:
-    """What can be tuned for, by the name that a person types: ``complete_grounding@5``, ``mrr``.
+    """Return what can be tuned for, by the name that a person types: ``complete_grounding@5``,
+    ``mrr``.
 
     Every metric of which more is better, at the depths that lists of ``depth`` have.
     """
@@ -59,12 +60,14 @@ def metrics(
 
 
 def untuned(config: Configuration) -> Configuration:
-    """The configuration with everything that can be tuned at its default."""
+    """Return the configuration with everything that can be tuned at its default."""
     return replace(config, **UNTUNED)
 
 
 def constants(config: Configuration) -> list[Configuration]:
-    """The configuration with each value of its fusion's constant; itself where nothing is fused."""
+    """Return the configuration with each value of its fusion's constant; itself where nothing is
+    fused.
+    """
     if config.fusion_used is None:
         return [config]
     key = FUSIONS[config.fusion]
@@ -73,7 +76,9 @@ def constants(config: Configuration) -> list[Configuration]:
 
 
 def settings(config: Configuration) -> dict[str, float | None]:
-    """The tuned keys that a configuration uses, with their values; without routing, no alpha."""
+    """Return the tuned keys that a configuration uses, with their values; without routing, no
+    alpha.
+    """
     found: dict[str, float | None] = {"routing": config.routing}
     found["routing_alpha"] = config.routing_alpha if config.routing else None
     if config.fusion_used is not None:
@@ -82,7 +87,7 @@ def settings(config: Configuration) -> dict[str, float | None]:
 
 
 def lines(config: Configuration, name: str) -> str:
-    """The configuration as an experiment file has it, under ``name``; defaults are left out.
+    """Return the configuration as an experiment file has it, under ``name``; defaults are left out.
 
     But for what was tuned, which is always stated. Settings of BM25 that routing alone had are left
     out with it: a file that states them where nothing uses BM25 is refused.
@@ -99,13 +104,13 @@ def lines(config: Configuration, name: str) -> str:
 
 
 def mean_over(values: Values, queries: Iterable[str]) -> float | None:
-    """The mean over those of ``queries`` where the value is defined; of none: None."""
+    """Return the mean over those of ``queries`` where the value is defined; of none: None."""
     found = (values[query] for query in queries)
     return mean([value for value in found if value is not None])
 
 
 def choose(means: Mapping[Configuration, float | None]) -> Configuration:
-    """The setting with the highest mean; an undefined one is below all.
+    """Return the setting with the highest mean; an undefined one is below all.
 
     Ties (``TIE``): key by key in the order of ``GRID``, the value nearest to the untuned one, then
     the smaller value. So no routing goes before routing, and nothing is changed without a gain.
@@ -120,7 +125,7 @@ def choose(means: Mapping[Configuration, float | None]) -> Configuration:
 def compare(
     before: Values, after: Values, queries: Collection[str], test: Test
 ) -> dict[str, float | int | None]:
-    """What a change of settings did to a metric on ``queries``, by ``significance.change``.
+    """Return what a change of settings did to a metric on ``queries``, by ``significance.change``.
 
     ``n`` counts the queries whose value is defined on both sides, over which both means are. With
     none everything else is None.

@@ -36,7 +36,7 @@ class Reading:
 def sweep(
     readings: Mapping[Configuration, Reading], parts: Parts, split: Split, test: Test
 ) -> list[dict[str, Any]]:
-    """A row for each subset and setting: its means on both sides, and what it changed.
+    """Return a row for each subset and setting: its means on both sides, and what it changed.
 
     ``readings`` has one setting for each number of documents kept, the first of which routes
     nothing. ``change`` compares it with that one on the held-out queries (None for itself).

@@ -44,7 +44,7 @@ class Search:
 
 
 def router(experiment: Experiment, config: Configuration) -> str | None:
-    """The encoder that would choose documents; None where routing cannot be swept.
+    """Return the encoder that would choose documents; None where routing cannot be swept.
 
     Which is so where a query's document is given anyway, and where no encoder is named and there
     is not just one.
@@ -56,7 +56,7 @@ def router(experiment: Experiment, config: Configuration) -> str | None:
 
 
 def search(corpus: Corpus, config: Configuration, metric: MetricAt, split: Split) -> Search:
-    """Chooses the configuration's settings on the development queries.
+    """Choose the configuration's settings on the development queries.
 
     First the routing alpha of each number of documents, by ``routing_recall``; then that number
     together with the fusion's constant, by ``metric``.
@@ -83,14 +83,14 @@ def search(corpus: Corpus, config: Configuration, metric: MetricAt, split: Split
 
 
 def depths_of(corpus: Corpus, config: Configuration) -> list[int]:
-    """The numbers of documents that are swept: those that leave a document out."""
+    """Return the numbers of documents that are swept: those that leave a document out."""
     if router(corpus.experiment, config) is None:
         return []
     return [int(n) for n in objective.GRID["routing"] if 0 < n < corpus.documents.num_rows]
 
 
 def _off(config: Configuration) -> Configuration:
-    """The configuration untuned; one without a dense channel then encodes nothing."""
+    """Return the configuration untuned; one without a dense channel then encodes nothing."""
     plain = objective.untuned(config)
     return plain if plain.uses_dense else replace(plain, encoder=None)
 
@@ -126,7 +126,7 @@ class _Bench:
     def readings(
         self, points: Sequence[Configuration], queries: Collection[str]
     ) -> dict[Configuration, Reading]:
-        """What each setting gives on ``queries``, which alone are looked at."""
+        """Return what each setting gives on ``queries``, which alone are looked at."""
         routes = tuple(dict.fromkeys(route_of(point) for point in points))
         asked = pa.array(sorted(queries), pa.string())
         lists = {

@@ -82,13 +82,13 @@ def split(queries: pa.Table, gold_spans: pa.Table, *, share: float, seed: int) -
 
 
 def require_share(share: float) -> None:
-    """InputError for a share that leaves one side empty by itself."""
+    """Raise InputError for a share that leaves one side empty by itself."""
     if not 0 < share < 1:
         raise InputError(f"share = {share} is not between 0 and 1")
 
 
 def subsets(queries: pa.Table) -> dict[str | None, frozenset[str]]:
-    """The queries of the whole (None) and, where there are any, of each subset, by name."""
+    """Return the queries of the whole (None) and, where there are any, of each subset, by name."""
     found: defaultdict[str, set[str]] = defaultdict(set)
     columns = (queries[name].to_pylist() for name in ("query_id", "subset"))
     for query_id, subset in zip(*columns, strict=True):
@@ -99,7 +99,7 @@ def subsets(queries: pa.Table) -> dict[str | None, frozenset[str]]:
 
 
 def _groups(queries: pa.Table, gold_spans: pa.Table) -> list[_Group]:
-    """What must stay together, in the order of first documents."""
+    """Return what must stay together, in the order of first documents."""
     documents_of: defaultdict[str, set[str]] = defaultdict(set)
     columns = (gold_spans[name].to_pylist() for name in ("query_id", "doc_id"))
     for query_id, doc_id in zip(*columns, strict=True):
@@ -125,7 +125,7 @@ def _groups(queries: pa.Table, gold_spans: pa.Table) -> list[_Group]:
 
 
 def _joined(together: Iterable[set[str]]) -> dict[str, str]:
-    """Each document's group, named by its first document: union by the lesser name."""
+    """Return each document's group, named by its first document: union by the lesser name."""
     parent: dict[str, str] = {}
 
     def top(doc_id: str) -> str:

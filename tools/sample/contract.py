@@ -41,7 +41,7 @@ class Contract:
 
 
 def contract(deal: Deal, seed: int) -> Contract:
-    """The document of a deal; the same deal and seed give the same text."""
+    """Return the document of a deal; the same deal and seed give the same text."""
     return _Writer(deal, seed).contract()
 
 
@@ -84,13 +84,15 @@ class _Writer:
         return chosen
 
     def _wording_of(self, key: str) -> Random:
-        """What decides a clause's wording: the agreement, and for some clauses also the version."""
+        """Return what decides a clause's wording: the agreement, and for some clauses also the
+        version.
+        """
         version = self.deal.version
         anew = version > 1 and self.stream("rewrite", version, key).random() < REWRITTEN
         return self.stream("wording", key, version if anew else 1)
 
     def _fill(self, key: str, template: str) -> list[str]:
-        """A template's paragraphs, facts filled in and choices made."""
+        """Return a template's paragraphs, facts filled in and choices made."""
         rng = self.stream("choices", key)
         text = CHOICE.sub(lambda m: pick(rng, m.group(1).split("|")), template)
         return paragraphs(text.format_map(self.deal.slots))
@@ -126,7 +128,7 @@ class _Writer:
             self.page.paragraphs([ARTICLES[key].guide.format(title=title)])
 
     def _article(self, article: str) -> None:
-        """An article's clauses in random order, boilerplate between them, and what is left over."""
+        """Add an article's clauses in random order, boilerplate between them, and what is left."""
         rng = self.stream("article", article)
         keys = [k for k in self.texts if CLAUSES[k].article == article]
         fillers = [f for f in FILLERS if f.article == article and rng.random() < FILLER]
@@ -144,7 +146,9 @@ class _Writer:
             self._say("procedure", " ".join(riders[:LEFT_OVER]))
 
     def _clause(self, key: str, riders: Sequence[str], *, buried: bool) -> None:
-        """A clause under its title, or ``buried``: as a further paragraph of what came before."""
+        """Add a clause under its title, or ``buried``: as a further paragraph of what came
+        before.
+        """
         rng = self.stream("clause", key)
         texts = self._fill(key, self.texts[key])
         for rider in riders:

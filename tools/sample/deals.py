@@ -51,23 +51,26 @@ class Deal:
 
 
 def pick(rng: Random, items: Sequence[T]) -> T:
-    """One of ``items``. ``Random.random`` is the only draw that Python keeps stable for good."""
+    """Return one of ``items``.
+
+    ``Random.random`` is the only draw that Python keeps stable for good.
+    """
     return items[int(rng.random() * len(items))]
 
 
 def shuffled(rng: Random, items: Sequence[T]) -> list[T]:
-    """The items in a random order, by ``Random.random`` alone."""
+    """Return the items in a random order, by ``Random.random`` alone."""
     keys = [rng.random() for _ in items]
     return [items[i] for i in sorted(range(len(items)), key=keys.__getitem__)]
 
 
 def stream(seed: int, *key: object) -> Random:
-    """A generator of its own for each thing drawn, so that one draw never moves another."""
+    """Return a generator of its own for each thing drawn, so that one draw never moves another."""
     return Random("/".join(map(str, (seed, *key))))
 
 
 def deals(count: int, seed: int) -> list[Deal]:
-    """The first ``count`` documents' deals, agreement by agreement, version by version."""
+    """Return the first ``count`` documents' deals, agreement by agreement, version by version."""
     found: list[Deal] = []
     agreement = 0
     while len(found) < count:
@@ -108,7 +111,7 @@ def _deal(agreement: int, version: int, siblings: int, seed: int) -> Deal:
 
 
 def _provider(agreement: int, seed: int) -> str:
-    """Every fourth agreement is with the provider of an earlier one: an entity is no key."""
+    """Return every fourth agreement is with the provider of an earlier one: an entity is no key."""
     own = agreement - 3 if agreement % 4 == 3 else agreement
     rng = stream(seed, own, "provider")
     trade = INDUSTRIES[own % len(INDUSTRIES)].trade
@@ -158,7 +161,7 @@ def _names(rng: Random, industry: Industry, provider: str) -> dict[str, str]:
 
 
 def _numbers(rng: Random, before: Mapping[str, str], revision: int) -> dict[str, str]:
-    """Every number of a first version; about half of them anew in a later one."""
+    """Return every number of a first version; about half of them anew in a later one."""
     code, currency = pick(rng, FACTS["currencies"])
     fresh = {name: spelled(pick(rng, values)) for name, values in FACTS["counts"].items()}
     fresh |= {name: pick(rng, values) for name, values in FACTS["figures"].items()}
@@ -177,7 +180,7 @@ def _entries(rng: Random) -> list[str]:
 
 
 def spelled(number: int) -> str:
-    """``30`` -> ``thirty (30)``, for numbers below 1000."""
+    """Return ``30`` -> ``thirty (30)``, for numbers below 1000."""
     hundreds, rest = divmod(number, 100)
     words = [f"{UNITS[hundreds]} hundred"] if hundreds else []
     if 0 < rest < 20:

@@ -43,7 +43,9 @@ class Corpus:
 
 
 def generate(*, documents: int = DOCUMENTS, queries: int = QUERIES, seed: int = SEED) -> Corpus:
-    """A corpus of any size; InputError where so few documents do not answer so many queries."""
+    """Return a corpus of any size; InputError where so few documents do not answer so many
+    queries.
+    """
     if documents < 1 or queries < 1:
         raise InputError(f"{documents} documents and {queries} queries: both must be at least 1")
     contracts = [contract(deal, seed) for deal in deals(documents, seed)]
@@ -75,7 +77,7 @@ def write(corpus: Corpus, folder: Path) -> None:
 
 
 def _queries(contracts: Sequence[Contract], count: int, seed: int) -> list[dict[str, Any]]:
-    """``count`` queries as lines of ``queries.jsonl``, in order of their documents."""
+    """Return ``count`` queries as lines of ``queries.jsonl``, in order of their documents."""
     candidates = [_candidates(c, seed) for c in contracts]
     possible = sum(map(len, candidates))
     if count > possible:
@@ -117,7 +119,7 @@ def _chosen(candidates: Sequence[list[dict[str, Any]]], count: int) -> list[dict
 
 
 def _candidates(document: Contract, seed: int) -> list[dict[str, Any]]:
-    """All that can be asked of a contract, in random order."""
+    """Return all that can be asked of a contract, in random order."""
     deal, found = document.deal, []
     for key, clause in CLAUSES.items():
         for question in clause.questions:
@@ -147,7 +149,7 @@ def _query(
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """The command line; 2 where the arguments ask for what cannot be made."""
+    """Return the command line; 2 where the arguments ask for what cannot be made."""
     parser = argparse.ArgumentParser(description="Write a corpus of made-up contracts.")
     parser.add_argument("--documents", type=int, default=DOCUMENTS)
     parser.add_argument("--queries", type=int, default=QUERIES)

@@ -78,7 +78,7 @@ class Builder:
 
     @property
     def text(self) -> str:
-        """The text so far."""
+        """Return the text so far."""
         return "".join(self._parts)
 
     def raw(self, text: str) -> None:
@@ -141,7 +141,9 @@ class Builder:
         self._opened = None
 
     def _gap(self, word: str) -> str:
-        """What separates the next word from the text: a space, a line break or a page break."""
+        """Return what separates the next word from the text: a space, a line break or a page
+        break.
+        """
         full = self.length - self._page_start - self.style.page
         # Odd pages end where a sentence does, so that a footer meets a capital letter.
         if full > 0 and (self._page % 2 == 0 or self._parts[-1].endswith(".") or full > 400):
@@ -155,12 +157,12 @@ class Builder:
 
 
 def paragraphs(template: str) -> list[str]:
-    """A template's paragraphs, which blank lines separate."""
+    """Return a template's paragraphs, which blank lines separate."""
     return [p for p in re.split(r"\n\s*\n", template) if p.strip()]
 
 
 def roman(number: int) -> str:
-    """A Roman numeral, for numbers from 1 to 89."""
+    """Return a Roman numeral, for numbers from 1 to 89."""
     numeral = ""
     for letters, value in ROMAN:
         count, number = divmod(number, value)

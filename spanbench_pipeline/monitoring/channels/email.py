@@ -61,7 +61,7 @@ def _mailed(server: smtplib.SMTP, message: EmailMessage) -> str:
 
 @contextmanager
 def _connected(email: Email) -> Iterator[smtplib.SMTP]:
-    """A connection that is logged in where that is wanted."""
+    """Yield a connection that is logged in where that is wanted."""
     where = (email.host, email.port)
     context = ssl.create_default_context()
     server: smtplib.SMTP

@@ -54,7 +54,9 @@ def open_channel(settings: Webhook, _: Path) -> Hook:
 
 
 def _slack(text: str) -> str:
-    """``text`` so that nothing in it is a mention, a link or an entity to Slack and its like."""
+    """Return ``text`` so that nothing in it is a mention, a link or an entity to Slack and its
+    like.
+    """
     return text.replace("&", "&amp;").replace("<", "&lt;").replace(">", "&gt;")
 
 

@@ -50,7 +50,7 @@ class Produced:
 
     @property
     def data_version(self) -> str:
-        """What users of the table compare."""
+        """Return what users of the table compare."""
         chosen = self.outcome.data_version if self.written.state == parquet.MEASURED else None
         return chosen or self.written.sha256
 
@@ -63,7 +63,7 @@ def produce(
     run_id: str = "",
     recorded: Mapping[Key, Recorded] | None = None,
 ) -> Produced:
-    """Computes a stage and stores its table. ``kinds`` gives each asset's declared table.
+    """Compute a stage and store its table. ``kinds`` gives each asset's declared table.
 
     Raises UnsoundInput, and stores nothing, where an input that it reads is not what ``recorded``
     says of it.
@@ -96,7 +96,7 @@ def definitions(
     made_by: Mapping[Key, Parts] | None = None,
     groups: Mapping[tuple[str, str], str] | None = None,
 ) -> list[dg.AssetsDefinition | dg.AssetChecksDefinition]:
-    """Every stage as an asset, and its checks as one step behind it.
+    """Return every stage as an asset, and its checks as one step behind it.
 
     ``made_by`` says what each is made by, where that is known already; ``groups`` is what
     ``group_names`` gives for all that are shown together, where these are not all.
@@ -118,12 +118,14 @@ def definitions(
 
 
 def group_names(stages: Sequence[Stage]) -> dict[tuple[str, str], keys.Key]:
-    """The group of each corpus's steps: no two corpora share one, whatever they are called."""
+    """Return the group of each corpus's steps: no two corpora share one, whatever they are
+    called.
+    """
     return keys.told_apart({(s.corpus, s.step): s.group for s in stages})
 
 
 def resources(stages: Sequence[Stage], project: Project) -> dict[str, dg.ResourceDefinition]:
-    """What the assets and checks of ``stages`` require."""
+    """Return what the assets and checks of ``stages`` require."""
     return {
         run_lock.RESOURCE: run_lock.resource(project, {s.corpus for s in stages if not s.shared})
     }
@@ -138,7 +140,7 @@ def _asset(
     node: Node,
     made_by: Parts,
 ) -> dg.AssetsDefinition:
-    """A stage as an asset. ``judged`` names the blocking checks of each input."""
+    """Yield a stage as an asset. ``judged`` names the blocking checks of each input."""
 
     @dg.asset(
         key=list(stage.key),
@@ -171,7 +173,7 @@ def _asset(
 
 
 def _field(stage: Stage, name: str) -> dg.Field:
-    """A choice as the launchpad offers and checks it."""
+    """Return a choice as the launchpad offers and checks it."""
     option = stage.options[name]
     # Dagster knows a set of choices by its name, which must be one in the whole deployment.
     choices = dg.Enum("__".join((*stage.key, name)), [dg.EnumValue(c) for c in option.choices])
@@ -204,12 +206,12 @@ def _checks(
 
 
 def _alone(stage: Stage, project: Project, context: Any) -> AbstractContextManager[None]:
-    """The turn at an asset that all corpora share; any other has its run's."""
+    """Return the turn at an asset that all corpora share; any other has its run's."""
     return run_lock.alone(project, name(stage.key), context.log) if stage.shared else nullcontext()
 
 
 def _found(check: Check, reader: Reader) -> tuple[Rows, bool]:
-    """The rows that break an invariant, and whether there was anything to look at.
+    """Return the rows that break an invariant, and whether there was anything to look at.
 
     A table that cannot be read breaks every invariant: what was not looked at has not passed.
     """
@@ -243,7 +245,9 @@ def _evaluated(check: Check, reader: Reader) -> dg.AssetCheckResult:
 
 
 def _told_apart(row: Mapping[str, Any], stage: Stage) -> dict[str, Any]:
-    """A row without what is the same for the whole asset: its corpus, chunker, configuration."""
+    """Return a row without what is the same for the whole asset: its corpus, chunker,
+    configuration.
+    """
     same = {column for column, value in stage.owns.items() if row.get(column) == value}
     return {column: value for column, value in row.items() if column not in same}
 
@@ -264,7 +268,9 @@ def _column_schema(table: str) -> dg.TableSchema:
 
 
 def _shown(stage: Stage, project: Project, produced: Produced) -> dict[str, Any]:
-    """What a materialization says of itself in the web UI, what a person asks first on top."""
+    """Return what a materialization says of itself in the web UI, what a person asks first on
+    top.
+    """
     outcome, written = produced.outcome, produced.written
     measured = written.state == parquet.MEASURED
     looks = dict(_looks(stage, project, outcome.table)) if measured else {}

@@ -78,12 +78,12 @@ def build(where: Project, found: Graph) -> Automation:
 
 
 def is_nightly() -> bool:
-    """Whether this is the deployment whose schedule and sensors run from the start."""
+    """Return whether this is the deployment whose schedule and sensors run from the start."""
     return os.environ.get(NIGHTLY_VARIABLE) == "1"
 
 
 def tick_seconds(default: int) -> int:
-    """How often a sensor looks; InputError where the variable holds no number of seconds."""
+    """Return how often a sensor looks; InputError where the variable holds no number of seconds."""
     text = os.environ.get(TICK_VARIABLE, str(default))
     if not re.fullmatch(r"[1-9][0-9]{0,4}", text):
         raise InputError(
@@ -93,17 +93,17 @@ def tick_seconds(default: int) -> int:
 
 
 def require_ticks() -> None:
-    """Refuses a wrong interval before what would stumble over it starts."""
+    """Refuse a wrong interval before what would stumble over it starts."""
     tick_seconds(ALERT_SECONDS)
 
 
 def dense_engine() -> str | None:
-    """The dense engine that replaces what every experiment says, where one does."""
+    """Return the dense engine that replaces what every experiment says, where one does."""
     return os.environ.get("SPANBENCH_DENSE_ENGINE")
 
 
 def corpus_job_name(corpus: str) -> str:
-    """``run_<corpus>``; ``run__<corpus>`` where all corpora's job is called that."""
+    """Return ``run_<corpus>``; ``run__<corpus>`` where all corpora's job is called that."""
     plain = f"run_{corpus}"
     return plain if plain != EVERYTHING_JOB else f"run__{corpus}"
 
@@ -130,7 +130,8 @@ def _everything(found: Graph) -> Any:
 
 
 def nightly_job(where: Project, found: Graph, settings: Operations) -> dg.JobDefinition:
-    """One step a nightly corpus; each brings its corpus up to date, whatever becomes of the rest.
+    """Return one step a nightly corpus; each brings its corpus up to date, whatever becomes of the
+    rest.
 
     Raises InputError where a corpus has no experiment.
     """
@@ -154,7 +155,7 @@ def nightly_job(where: Project, found: Graph, settings: Operations) -> dg.JobDef
 
 
 def nightly_schedule(settings: Operations, job: dg.JobDefinition) -> dg.ScheduleDefinition:
-    """The nightly run at its hour; InputError where Dagster does not understand it."""
+    """Return the nightly run at its hour; InputError where Dagster does not understand it."""
     nightly = settings.nightly
     running = dg.DefaultScheduleStatus.RUNNING
     try:
@@ -192,7 +193,7 @@ def _nightly_op(where: Project, corpus: str) -> dg.OpDefinition:
 
 
 def _told(where: Project, context: Any, result: Result) -> dict[str, Any]:
-    """What a nightly step says of its corpus, and the runs that it consists of."""
+    """Return what a nightly step says of its corpus, and the runs that it consists of."""
     waves = context.instance.get_runs(dg.RunsFilter(tags={NIGHTLY_TAG: context.run_id}))
     link = operations.load(where).alerts.link.rstrip("/")
     for wave in reversed(waves):
@@ -261,7 +262,7 @@ def _each_finished(
     context: dg.SensorEvaluationContext,
     tell: Callable[[Reading, Finished, operations.Alerts], int],
 ) -> dg.SkipReason:
-    """Tells of each run that ended since the last tick, in order.
+    """Tell of each run that ended since the last tick, in order.
 
     The cursor moves past a run when it was told: what a crash cuts off is told again, and the
     ledger keeps it from being sent twice.
@@ -318,7 +319,7 @@ def _keep_fresh(where: Project, loaded: Graph, jobs: list[Any]) -> dg.SensorDefi
 
 
 def _tell_unusable(where: Project, problems: Mapping[str, str]) -> None:
-    """An alert for each corpus whose experiment cannot be used, until it can ("" for a problem).
+    """Send an alert for each corpus whose experiment cannot be used, until it can.
 
     No run fails by it, since there is none: the other alerts would say nothing.
     """
@@ -329,7 +330,7 @@ def _tell_unusable(where: Project, problems: Mapping[str, str]) -> None:
 
 
 def _request(corpus: str, wave: Iterable[Key]) -> dg.RunRequest:
-    """A run of a wave; the checks of its assets come with them."""
+    """Return a run of a wave; the checks of its assets come with them."""
     return dg.RunRequest(
         job_name=corpus_job_name(corpus),
         asset_selection=[dg.AssetKey(list(key)) for key in wave],

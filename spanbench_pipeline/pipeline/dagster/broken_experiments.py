@@ -15,7 +15,8 @@ GROUP = "broken_experiments"
 
 
 def assets(broken: Mapping[str, InputError], taken: Collection[Key] = ()) -> list[dg.AssetSpec]:
-    """One asset a broken file, in a group of its own: what is wrong stands in its description.
+    """Return one asset a broken file, in a group of its own: what is wrong stands in its
+    description.
 
     ``taken`` are the keys of other assets, since a corpus may have the group's name.
 

@@ -20,7 +20,9 @@ from spanbench_pipeline.pipeline.stages import views
 
 
 def load(where: Project) -> dg.Definitions:
-    """The definitions of a project; what is left out of them is shown, and said on stderr."""
+    """Return the definitions of a project; what is left out of them is shown, and said on
+    stderr.
+    """
     found, made = _made(where, graph.build(where, automation.dense_engine()))
     found.warn_of_broken()
     automatic = automation.build(where, found)
@@ -39,7 +41,7 @@ def load(where: Project) -> dg.Definitions:
 
 
 def check_definitions(where: Project) -> None:
-    """Loads a project's definitions; InputError with the reason where Dagster refuses them.
+    """Load a project's definitions; InputError with the reason where Dagster refuses them.
 
     A web server would start all the same, show an error in the place of every corpus, and run
     nothing.
@@ -54,7 +56,7 @@ def check_definitions(where: Project) -> None:
 
 
 def _made(where: Project, found: Graph) -> tuple[Graph, list[Any]]:
-    """The graph without the corpora that Dagster refuses, and what it made of the others."""
+    """Return the graph without the corpora that Dagster refuses, and what it made of the others."""
     groups = assets.group_names(found.stages)
     made: list[Any] = []
     refused: dict[str, InputError] = {}

@@ -22,7 +22,7 @@ _FAILED = "spanbench/failed/"
 
 @contextmanager
 def noted(context: Any, node: Node) -> Iterator[None]:
-    """Notes on the run that an asset failed, where the body raises.
+    """Note on the run that an asset failed, where the body raises.
 
     An input that was not used says nothing of what the asset would make of a sound one.
     """
@@ -37,7 +37,9 @@ def noted(context: Any, node: Node) -> Iterator[None]:
 
 
 def failed(instance: dg.DagsterInstance, node: Node, records: Mapping[Key, Record]) -> bool:
-    """Whether the last run that was to make the asset failed at it, from just what there is now."""
+    """Return whether the last run that was to make the asset failed at it, from just what there is
+    now.
+    """
     planned = instance.get_latest_planned_materialization_info(dg.AssetKey(list(node.key)))
     run = instance.get_run_by_id(planned.run_id) if planned else None
     if run is None:
@@ -47,18 +49,20 @@ def failed(instance: dg.DagsterInstance, node: Node, records: Mapping[Key, Recor
 
 
 def told(run: dg.DagsterRun, key: Key) -> str:
-    """What an asset was to be made from when a run failed at it; empty where it is not noted."""
+    """Return what an asset was to be made from when a run failed at it; empty where it is not
+    noted.
+    """
     return run.tags.get(_FAILED + name(key), "")
 
 
 def _state(node: Node, inputs: Mapping[Key, str]) -> str:
-    """A hash of what an asset is to be made from."""
+    """Return a hash of what an asset is to be made from."""
     text = json.dumps([node.code_version, sorted((name(key), v) for key, v in inputs.items())])
     return hashlib.sha256(text.encode()).hexdigest()[:16]
 
 
 def _data_versions(instance: dg.DagsterInstance, keys: Iterable[Key]) -> dict[Key, str]:
-    """The inputs' data versions as recorded, of those that were ever materialized."""
+    """Return the inputs' data versions as recorded, of those that were ever materialized."""
     found = {}
     for entry in instance.get_asset_records([dg.AssetKey(list(key)) for key in keys]):
         materialized = entry.asset_entry.last_materialization

@@ -29,14 +29,14 @@ class HomeState:
 
     @cached_property
     def graph(self) -> Graph:
-        """All stages of all experiments."""
+        """Return all stages of all experiments."""
         from spanbench_pipeline.pipeline import graph
 
         return graph.build(self.project)
 
     @cached_property
     def experiments(self) -> Experiments:
-        """The experiments, and those that are broken."""
+        """Return the experiments, and those that are broken."""
         return self.index.experiments or experiments(self.graph)
 
     def experiment(self, corpus: str) -> Experiment:

@@ -47,7 +47,7 @@ _PLANNED = "PLANNED"
 
 
 def open_instance(project: Project) -> dg.DagsterInstance:
-    """The project's Dagster instance; its folder is made where it is missing."""
+    """Return the project's Dagster instance; its folder is made where it is missing."""
     settings = project.dagster / "dagster.yaml"
     try:
         if not settings.exists():
@@ -85,7 +85,9 @@ def _storage(folder: Path) -> dict[str, Any]:
 
 
 def _advice(reason: str) -> str:
-    """What to do about a state that is there and cannot be opened, by what its database says."""
+    """Return what to do about a state that is there and cannot be opened, by what its database
+    says.
+    """
     for word, advice in _ADVICE.items():
         if word in reason.lower():
             return advice
@@ -97,7 +99,7 @@ def _advice(reason: str) -> str:
 
 @contextmanager
 def look_at(project: Project) -> Iterator[dg.DagsterInstance]:
-    """The project's Dagster instance to read from; an empty one where there is none yet.
+    """Yield the project's Dagster instance to read from; an empty one where there is none yet.
 
     Nothing is made in the home. Dagster's databases want to be written even where they are only
     read: of a home that cannot be (read-only, another's, on a full disk), a copy is opened.
@@ -117,7 +119,7 @@ def look_at(project: Project) -> Iterator[dg.DagsterInstance]:
 
 
 def _copy_state(dagster: Path, target: Path) -> None:
-    """Copies what says of each asset what was recorded; not the events of each run.
+    """Copy what says of each asset what was recorded; not the events of each run.
 
     A database that no process has open has no journal beside it, and opening it would make one.
     """
@@ -131,7 +133,8 @@ def _copy_state(dagster: Path, target: Path) -> None:
 
 
 def _backed_up(database: Path, copy: Path) -> bool:
-    """Whether SQLite copied a database as of one moment, though another process may write it.
+    """Return whether SQLite copied a database as of one moment, though another process may write
+    it.
 
     It cannot where the journal needs a file beside it that cannot be made; then nothing is left.
     """
@@ -149,7 +152,7 @@ def _backed_up(database: Path, copy: Path) -> bool:
 
 
 def made_by(instance: dg.DagsterInstance, key: Key) -> dict[str, Any] | None:
-    """What the recorded code version is a hash of; None where nothing is recorded."""
+    """Return what the recorded code version is a hash of; None where nothing is recorded."""
     latest = _latest(instance, key)
     materialization = latest.asset_materialization if latest else None
     noted = materialization.metadata.get(MADE_BY) if materialization else None
@@ -157,7 +160,8 @@ def made_by(instance: dg.DagsterInstance, key: Key) -> dict[str, Any] | None:
 
 
 def judged(instance: dg.DagsterInstance, stage: Stage) -> list[dict[str, Any]]:
-    """Each check of a stage with its latest result: passed, failed, not evaluated, or outdated.
+    """Return each check of a stage with its latest result: passed, failed, not evaluated, or
+    outdated.
 
     ``outdated`` is a result on an earlier materialization. ``rows`` counts the offending rows,
     ``first`` shows some.
@@ -193,7 +197,8 @@ def _latest(instance: dg.DagsterInstance, key: Key) -> dg.EventLogRecord | None:
 def _evaluations(
     instance: dg.DagsterInstance, wanted: Mapping[Key, Iterable[str]]
 ) -> dict[tuple[Key, str], dg.AssetCheckEvaluation]:
-    """The latest evaluation of each wanted check, by asset and check, of those evaluated ever.
+    """Return the latest evaluation of each wanted check, by asset and check, of those evaluated
+    ever.
 
     A run that was to evaluate one and did not (it failed, or is still on its way) says nothing.
     """
@@ -222,7 +227,7 @@ def _evaluations(
 def recorded(
     instance: dg.DagsterInstance, blocking: Mapping[Key, Iterable[str]]
 ) -> dict[Key, Recorded]:
-    """What is recorded of each asset that was ever materialized.
+    """Return what is recorded of each asset that was ever materialized.
 
     ``blocking`` names the checks of each that hold back what follows.
     """
@@ -244,7 +249,9 @@ def recorded(
 
 
 def _held(evaluation: dg.AssetCheckEvaluation | None, storage_id: int) -> bool | None:
-    """Whether a check held of this very materialization; None where it was not evaluated on it."""
+    """Return whether a check held of this very materialization; None where it was not evaluated on
+    it.
+    """
     target = evaluation.target_materialization_data if evaluation else None
     if evaluation is None or target is None or target.storage_id != storage_id:
         return None
@@ -254,7 +261,7 @@ def _held(evaluation: dg.AssetCheckEvaluation | None, storage_id: int) -> bool |
 def records(
     instance: dg.DagsterInstance, stages: Iterable[Stage], project: Project
 ) -> dict[Key, Record]:
-    """The latest materialization of each stage that has one, from public event tags."""
+    """Return the latest materialization of each stage that has one, from public event tags."""
     by_key = {dg.AssetKey(list(stage.key)): stage for stage in stages}
     evaluations = _evaluations(
         instance, {stage.key: [c.name for c in stage.all_checks] for stage in by_key.values()}
@@ -291,7 +298,7 @@ def _record(stage: Stage, project: Project, event: Any, held: Mapping[str, bool 
 def failed_errors(
     instance: dg.DagsterInstance, stages: Iterable[Stage]
 ) -> dict[Key, tuple[str, ...]]:
-    """The failing checks that are errors without holding anything back, by asset."""
+    """Return the failing checks that are errors without holding anything back, by asset."""
     severe = {
         stage.key: [c.name for c in stage.all_checks if c.severe and not c.blocking]
         for stage in stages
@@ -318,7 +325,7 @@ def _failed_checks(stage: Stage, held: Mapping[str, bool | None]) -> tuple[str, 
 
 
 def _damage(stage: Stage, project: Project, recorded: str) -> str:
-    """What is wrong with the stored file; empty where it is the one that was recorded."""
+    """Return what is wrong with the stored file; empty where it is the one that was recorded."""
     path = stage.path(project)
     if not path.is_file():
         return "its file is missing"
@@ -334,5 +341,5 @@ def _damage(stage: Stage, project: Project, recorded: str) -> str:
 
 @lru_cache(maxsize=4096)
 def _sha256(path: Path, size: int, modified: int) -> str:
-    """A file's hash, taken once for each state of the file."""
+    """Return a file's hash, taken once for each state of the file."""
     return parquet.file_sha256(path)

@@ -67,17 +67,17 @@ class Finished:
 
     @property
     def failed(self) -> bool:
-        """Whether it failed; a run that a person cancelled did not."""
+        """Return whether it failed; a run that a person cancelled did not."""
         return self.status == dg.DagsterEventType.RUN_FAILURE
 
     @property
     def succeeded(self) -> bool:
-        """Whether all of it was done."""
+        """Return whether all of it was done."""
         return self.status == dg.DagsterEventType.RUN_SUCCESS
 
 
 def finished(instance: dg.DagsterInstance, after: int | None) -> list[Finished]:
-    """Runs that ended after a position, oldest first, at most ``AT_ONCE``.
+    """Return the runs that ended after a position, oldest first, at most ``AT_ONCE``.
 
     Without a position, those of the last hour: what failed before a sensor's first look is told.
     """
@@ -104,19 +104,19 @@ def finished(instance: dg.DagsterInstance, after: int | None) -> list[Finished]:
 
 
 def corpora_of(run: dg.DagsterRun) -> set[str]:
-    """The corpora that a run is about, from its tag or its assets."""
+    """Return the corpora that a run is about, from its tag or its assets."""
     if tag := run.tags.get(CORPORA_TAG):
         return set(tag.split(","))
     return {key.path[0] for key in run.asset_selection or ()}
 
 
 def unfinished(instance: dg.DagsterInstance) -> list[dg.RunRecord]:
-    """Runs that are queued or in progress."""
+    """Return the runs that are queued or in progress."""
     return list(instance.get_run_records(dg.RunsFilter(statuses=list(_UNFINISHED))))
 
 
 def bury_dead_runs(instance: dg.DagsterInstance) -> list[str]:
-    """Reports runs whose process is gone (killed, or the machine stopped) as failed.
+    """Return reports runs whose process is gone (killed, or the machine stopped) as failed.
 
     Dagster on one machine leaves them in progress for ever, and nobody is told. Returns their ids.
     """
@@ -141,7 +141,7 @@ def _is_dead(instance: dg.DagsterInstance, record: dg.RunRecord) -> bool:
 
 
 def _alive(pid: int, seen: float) -> bool:
-    """Whether the process that had this id at a time (seconds since 1970) still runs."""
+    """Return whether the process that had this id at a time (seconds since 1970) still runs."""
     try:
         os.kill(pid, 0)
     except ProcessLookupError:
@@ -154,7 +154,7 @@ def _alive(pid: int, seen: float) -> bool:
 
 
 def _began(pid: int) -> float | None:
-    """When a process began; None where the system does not say."""
+    """Return when a process began; None where the system does not say."""
     try:
         ticks = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[19]
         lines = Path("/proc/stat").read_text().splitlines()
@@ -173,12 +173,12 @@ class Reading:
     link: str
 
     def failed_checks(self, run: dg.DagsterRun) -> list[Alert]:
-        """Every check, blocking or not, that failed in a run."""
+        """Return every check, blocking or not, that failed in a run."""
         found = [e for e in evaluations(self.instance, run.run_id) if not e.passed]
         return [self._check(run, evaluation) for evaluation in found]
 
     def errors(self, ended: Finished) -> list[Alert]:
-        """What a failed run raised, one alert an asset.
+        """Return what a failed run raised, one alert an asset.
 
         Nothing of a run that failed by its checks alone or through other runs: they are alerts of
         their own.
@@ -218,7 +218,7 @@ class Reading:
         )
 
     def _details(self, evaluation: dg.AssetCheckEvaluation) -> str:
-        """What the check demands, and the first offending rows as it recorded them."""
+        """Return what the check demands, and the first offending rows as it recorded them."""
         # Behind its first paragraph a description repeats the rows, which the metadata has whole.
         said, _, _ = (evaluation.description or "").partition("\n\n")
         return "\n".join([*([said] if said else []), *_as_text(evaluation.metadata)])
@@ -260,7 +260,7 @@ class Reading:
 
 
 def unusable(corpus: str, problem: str) -> Alert:
-    """A corpus that should run by itself and whose experiment cannot be used."""
+    """Return a corpus that should run by itself and whose experiment cannot be used."""
     return Alert(
         corpus=corpus,
         asset=_shown_as(corpus),
@@ -272,17 +272,19 @@ def unusable(corpus: str, problem: str) -> Alert:
 
 
 def usable(corpus: str) -> str:
-    """What is well again where the experiment of a corpus can be used: see ``alerts.mend``."""
+    """Return what is well again where the experiment of a corpus can be used: see
+    ``alerts.mend``.
+    """
     return about(_shown_as(corpus))
 
 
 def _shown_as(corpus: str) -> str:
-    """The asset by which the web UI shows a broken experiment."""
+    """Return the asset by which the web UI shows a broken experiment."""
     return f"{broken_experiments.GROUP}/{corpus}"
 
 
 def evaluations(instance: dg.DagsterInstance, run_id: str) -> Iterator[dg.AssetCheckEvaluation]:
-    """The checks that a run evaluated."""
+    """Yield the checks that a run evaluated."""
     found = instance.get_records_for_run(
         run_id, of_type=dg.DagsterEventType.ASSET_CHECK_EVALUATION
     ).records
@@ -291,7 +293,7 @@ def evaluations(instance: dg.DagsterInstance, run_id: str) -> Iterator[dg.AssetC
 
 
 def passed(instance: dg.DagsterInstance, run_id: str) -> set[str]:
-    """What a run showed to be well again: the checks that passed."""
+    """Return what a run showed to be well again: the checks that passed."""
     return {
         about(name(tuple(e.asset_key.path)), e.check_name)
         for e in evaluations(instance, run_id)
@@ -300,7 +302,9 @@ def passed(instance: dg.DagsterInstance, run_id: str) -> set[str]:
 
 
 def made(instance: dg.DagsterInstance, ended: Finished) -> set[str]:
-    """What a run showed to work again: the assets that it made, and itself where it succeeded."""
+    """Return what a run showed to work again: the assets that it made, and itself where it
+    succeeded.
+    """
     events = instance.get_records_for_run(
         ended.run.run_id, of_type=dg.DagsterEventType.ASSET_MATERIALIZATION
     ).records
@@ -321,15 +325,15 @@ def _as_text(metadata: Mapping[str, dg.MetadataValue[Any]]) -> Iterable[str]:
 
 
 def _corpus(key: Key) -> str:
-    """The corpus of an asset; none for what all corpora share."""
+    """Return the corpus of an asset; none for what all corpora share."""
     return key[0] if len(key) > 1 else ""
 
 
 def _whole(run: dg.DagsterRun) -> str:
-    """What a run as a whole is about."""
+    """Return what a run as a whole is about."""
     return ", ".join(sorted(corpora_of(run))) or run.job_name
 
 
 def _root(run: dg.DagsterRun) -> str:
-    """The run that this one is a retry of, or itself."""
+    """Return the run that this one is a retry of, or itself."""
     return run.root_run_id or run.run_id

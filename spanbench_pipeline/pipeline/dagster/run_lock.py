@@ -32,7 +32,9 @@ _UNDER_WAY = [
 
 
 def resource(project: Project, corpora: Iterable[str]) -> dg.ResourceDefinition:
-    """What every asset and check of the project requires; ``corpora`` are all that there are."""
+    """Yield what every asset and check of the project requires; ``corpora`` are all that there
+    are.
+    """
     known = sorted(corpora)
 
     @dg.resource(description="The run's turn: no other run touches its corpora meanwhile.")
@@ -56,7 +58,7 @@ def resource(project: Project, corpora: Iterable[str]) -> dg.ResourceDefinition:
 
 
 def corpora_of(run: Any, known: Iterable[str]) -> list[str]:
-    """The corpora that a Dagster run touches; all ``known`` ones where it does not say."""
+    """Return the corpora that a Dagster run touches; all ``known`` ones where it does not say."""
     keys = [*(run.asset_selection or ())]
     keys += [check.asset_key for check in run.asset_check_selection or ()]
     tagged = run.tags.get(CORPORA_TAG, "")
@@ -67,7 +69,7 @@ def corpora_of(run: Any, known: Iterable[str]) -> list[str]:
 
 
 def waits(corpus: str, holder: Holder | None) -> str:
-    """What to tell who waits for a corpus."""
+    """Return what to tell who waits for a corpus."""
     return f"corpus {corpus} is at work in {holder or 'another run'}; waiting until it has finished"
 
 
@@ -80,7 +82,7 @@ class Turn:
         self.tags: Mapping[str, str] = {TURN_TAG: uuid.uuid4().hex}
 
     def hold(self, tell: Callable[[str], None]) -> AbstractContextManager[None]:
-        """Waits for the turn, telling so once a corpus, and keeps it."""
+        """Wait for the turn, say so once a corpus, and keep it."""
         return locks.hold(
             self.project.locks,
             self.corpora,
@@ -90,7 +92,7 @@ class Turn:
         )
 
     def bury(self, instance: dg.DagsterInstance) -> None:
-        """Ends the runs that an earlier process of the command line left under way.
+        """End the runs that an earlier process of the command line left under way.
 
         Whoever holds the turn knows that they are dead: alive, they would hold it.
         """
@@ -102,7 +104,7 @@ class Turn:
 
 @contextmanager
 def alone(project: Project, name: str, log: Any) -> Iterator[None]:
-    """A turn at what all corpora share, for as long as it takes to make it and record it."""
+    """Yield a turn at what all corpora share, for as long as it takes to make it and record it."""
     with locks.hold(
         project.locks,
         [f"_{name}"],  # no corpus has such a name

@@ -70,16 +70,18 @@ class Runner:
 
     @cached_property
     def nodes(self) -> dict[Key, Node]:
-        """The stages as the resolver sees them, of the code as it is when they are asked for."""
+        """Return the stages as the resolver sees them, of the code as it is when they are asked
+        for.
+        """
         return {key: stage.node(self._made_by[key]) for key, stage in self.stages.items()}
 
     @cached_property
     def _definitions(self) -> list[dg.AssetsDefinition | dg.AssetChecksDefinition]:
-        """What Dagster runs; whoever only asks what is stale does without."""
+        """Return what Dagster runs; whoever only asks what is stale does without."""
         return assets.definitions(list(self.stages.values()), self.project, self._made_by)
 
     def records(self) -> Mapping[Key, Record]:
-        """What is recorded of every stage; read once, then kept up with each wave."""
+        """Return what is recorded of every stage; read once, then kept up with each wave."""
         if self._records is None:
             self._records = records(self.instance, self.stages.values(), self.project)
         return self._records
@@ -89,15 +91,17 @@ class Runner:
         self._records = None
 
     def stale(self) -> dict[Key, list[str]]:
-        """The stages that are stale themselves, with the reasons."""
+        """Return the stages that are stale themselves, with the reasons."""
         return staleness.stale(self.nodes.values(), self.records())
 
     def failed_errors(self) -> Mapping[Key, tuple[str, ...]]:
-        """The failing checks that are errors, though nothing waits for them; this run's or not."""
+        """Return the failing checks that are errors, though nothing waits for them; this run's or
+        not.
+        """
         return failed_errors(self.instance, self.stages.values())
 
     def run(self) -> Result:
-        """Materializes everything that is stale, wave after wave, while no other run is at work."""
+        """Materialize everything that is stale, wave after wave, while no other run is at work."""
         result = Result()
         self._as_loaded()
         with self._turn.hold(log.warning):
@@ -110,7 +114,7 @@ class Runner:
         return result
 
     def materialize(self, keys: Sequence[Key], options: Mapping[str, str]) -> Result:
-        """Materializes just ``keys``, stale or not, with run-time ``options``."""
+        """Materialize just ``keys``, stale or not, with run-time ``options``."""
         result = Result()
         ops = {"__".join(key): {"config": dict(options)} for key in keys}
         self._as_loaded()
@@ -120,7 +124,7 @@ class Runner:
         return result
 
     def _as_loaded(self) -> None:
-        """Notes what the code is now: while a run waits for its turn, its files may change."""
+        """Note what the code is now: while a run waits for its turn, its files may change."""
         _ = self.nodes
         self._defined = self._corpora_defined()
 
@@ -128,7 +132,7 @@ class Runner:
         return set(self._turn.corpora) & {path.stem for path in self.project.experiment_files()}
 
     def _begin(self) -> None:
-        """Looks anew: while this run waited for its turn, another may have done its work.
+        """Look anew: while this run waited for its turn, another may have done its work.
 
         Raises InputError where a corpus was removed meanwhile.
         """
@@ -138,7 +142,7 @@ class Runner:
         self._records = None
 
     def _told(self, wave: list[Key]) -> list[Key]:
-        """Says which assets a wave has, and why they run where it is not the first time."""
+        """Say which assets a wave has, and why they run where it is not the first time."""
         log.info("a wave of %d:", len(wave))
         for key in wave:
             why = staleness.reasons(self.nodes[key], self.records())
@@ -149,7 +153,7 @@ class Runner:
     def _wave(
         self, wave: list[Key], result: Result, ops: Mapping[str, Any] | None = None
     ) -> set[Key]:
-        """One Dagster run over ``wave``; returns the keys that failed or failed a check."""
+        """Return one Dagster run over ``wave``; return the keys that failed or failed a check."""
         done = dg.materialize(
             self._definitions,
             selection=dg.AssetSelection.assets(*(list(key) for key in wave)),
@@ -203,7 +207,7 @@ def _note_materializations(done: Any, result: Result) -> set[Key]:
 
 
 def _failures(done: Any, stages: Mapping[Key, Stage]) -> list[Failure]:
-    """The steps that raised, with the error that the stage itself raised."""
+    """Return the steps that raised, with the error that the stage itself raised."""
     by_step = {"__".join(key): key for key in stages}
     by_step |= {f"{step}__checks": key for step, key in list(by_step.items())}
     found = []

@@ -52,7 +52,7 @@ class Next:
 def next_waves(
     project: Project, instance: dg.DagsterInstance, corpora: Sequence[str]
 ) -> dict[str, list[Key]]:
-    """The next wave of each corpus; empty where nothing is to run, or cannot now."""
+    """Return the next wave of each corpus; empty where nothing is to run, or cannot now."""
     return {corpus: found.wave for corpus, found in look(project, instance, corpora).items()}
 
 
@@ -62,7 +62,7 @@ def look(
     corpora: Sequence[str],
     dense_engine: str | None = None,
 ) -> dict[str, Next]:
-    """The next wave of each corpus, or the reason to skip it.
+    """Return the next wave of each corpus, or the reason to skip it.
 
     ``dense_engine`` is what the runs go by: with another one, the sensor would find stale for ever
     what they have just made.
@@ -109,7 +109,7 @@ def _next(
 
 
 def _coming(instance: dg.DagsterInstance, graph: Graph) -> _Coming:
-    """What the runs that have not ended will do.
+    """Return what the runs that have not ended will do.
 
     Runs of the command line hold their corpora's locks before they exist, so those are left out:
     one that was killed on its way would be coming for ever.

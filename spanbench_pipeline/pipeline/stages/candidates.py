@@ -37,7 +37,7 @@ _ROOM = "spanbench_pipeline.retrieval"
 
 
 def stages(experiment: Experiment, project: Project) -> list[Stage]:
-    """One stage for each list that some configuration uses."""
+    """Return one stage for each list that some configuration uses."""
     used = dict.fromkeys(
         s for config in experiment.configurations for s in asset_keys.sources(config)
     )
@@ -99,7 +99,7 @@ def _params(experiment: Experiment, source: ListSource, project: Project) -> dic
 
 
 def _of_texts(experiment: Experiment, source: ListSource, reader: Reader) -> Outcome:
-    """The lists of a channel that compares texts: the module of its name."""
+    """Return the lists of a channel that compares texts: the module of its name."""
     queries, chunks = reader.table("queries"), reader.table("chunks", source.chunker)
     documents = reader.table("documents")
     retrieve = importlib.import_module(f"{_ROOM}.{source.channel}").retrieve
@@ -112,7 +112,7 @@ def _of_texts(experiment: Experiment, source: ListSource, reader: Reader) -> Out
 
 
 def _dense(experiment: Experiment, source: ListSource, reader: Reader) -> Outcome:
-    """The dense lists; query texts are encoded through the same cache as chunks."""
+    """Return the dense lists; query texts are encoded through the same cache as chunks."""
     encoder = experiment.encoders[source.encoder or ""]
     chunks, queries = reader.table("chunks", source.chunker), reader.table("queries")
     stored = reader.stored(asset_keys.vectors_key(experiment, source.chunker, encoder.name)).table
@@ -139,7 +139,7 @@ def _dense(experiment: Experiment, source: ListSource, reader: Reader) -> Outcom
 def _engine(
     experiment: Experiment, source: ListSource, reader: Reader, vectors: dense.Vectors
 ) -> Any:
-    """The engine that the experiment names, as a context manager."""
+    """Return the engine that the experiment names, as a context manager."""
     chunks, documents = reader.table("chunks", source.chunker), reader.table("documents")
     if experiment.dense_engine == "exact":
         from spanbench_pipeline.retrieval.exact import ExactEngine
@@ -172,7 +172,7 @@ def _routing_key(experiment: Experiment, source: ListSource) -> Key:
 
 
 def _routed(experiment: Experiment, source: ListSource, reader: Reader) -> pa.Table | None:
-    """The documents that routing keeps for each query; None where nothing is routed."""
+    """Return the documents that routing keeps for each query; None where nothing is routed."""
     return reader.stored(_routing_key(experiment, source)).table if source.routing else None
 
 
@@ -188,7 +188,9 @@ def _table(experiment: Experiment, source: ListSource, reader: Reader, lists: Li
 
 
 def list_checks(experiment: Experiment, chunker: str) -> tuple[Check, ...]:
-    """What holds of any table of ranked chunks of a chunker, a channel's or a configuration's."""
+    """Return what holds of any table of ranked chunks of a chunker, a channel's or a
+    configuration's.
+    """
     return (
         Check(
             "scores_in_order",
@@ -236,13 +238,13 @@ def _checks(experiment: Experiment, source: ListSource) -> tuple[Check, ...]:
 
 
 def _tokens(source: ListSource) -> Callable[[str], list[str]] | None:
-    """What finds the list's words; None where they are those that the check finds itself."""
+    """Return what finds the list's words; None where they are those that the check finds itself."""
     settings = {key: value for key, value in source.settings if key != "bm25"}
     return tokenizer.Tokenizer(**settings) if settings else None
 
 
 def _lengths(experiment: Experiment, source: ListSource) -> list[Check]:
-    """The check of the lists' lengths; none where the channel's is not known."""
+    """Return the check of the lists' lengths; none where the channel's is not known."""
     if source.channel not in list_lengths.KNOWN:
         return []
 

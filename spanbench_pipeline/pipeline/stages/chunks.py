@@ -12,7 +12,7 @@ from spanbench_pipeline.pipeline.stage import Check, Outcome, Reader, Stage
 
 
 def stages(experiment: Experiment) -> list[Stage]:
-    """One stage a chunker of the experiment."""
+    """Return one stage a chunker of the experiment."""
     corpus = experiment.corpus
     found = []
     for settings in experiment.chunkers.values():
@@ -49,7 +49,7 @@ _NO_OVERLAP = Check(
 
 
 def _sizes(fewest: int, most: int) -> Check:
-    """Declared and actual sizes agree: a chunker that cuts otherwise than it is set is no lever."""
+    """Return the check that chunks have the sizes that their chunker promises."""
     short = f"at least {fewest:,} but for the last of a document, and " if fewest > 1 else ""
     return Check(
         "sizes_as_declared",

@@ -29,7 +29,7 @@ MODEL_LIBRARIES = ("sentence-transformers", "tokenizers", "torch", "transformers
 
 
 def stages(experiment: Experiment, project: Project) -> list[Stage]:
-    """One stage for each chunker and encoder that some configuration uses together."""
+    """Return one stage for each chunker and encoder that some configuration uses together."""
     pairs = {
         pair: chunkers.load(experiment.chunkers[pair[0]], experiment.path).card
         for pair in asset_keys.vector_pairs(experiment)
@@ -64,7 +64,7 @@ def stages(experiment: Experiment, project: Project) -> list[Stage]:
 
 
 def model_params(settings: Encoder | Reranker, project: Project) -> dict[str, Any]:
-    """A model's settings and its weights' fingerprint, or that they are absent."""
+    """Return a model's settings and its weights' fingerprint, or that they are absent."""
     try:
         found = kinds.fingerprint(settings, project.models)
     except NotMeasured as why:
@@ -104,7 +104,7 @@ def _compute(
 
 
 def _texts(reader: Reader, chunker: str, card: bool) -> tuple[list[str], list[str]]:
-    """The id of each chunk, and the text that its vector is made of."""
+    """Return the id of each chunk, and the text that its vector is made of."""
     chunks, documents = reader.table("chunks", chunker), reader.table("documents")
     texts = chunk_texts(documents, chunks)
     if card:
@@ -114,7 +114,7 @@ def _texts(reader: Reader, chunker: str, card: bool) -> tuple[list[str], list[st
 
 
 def _nullable(encoded: encoding.Encoded) -> pa.Array:
-    """The vectors as a list column; null where a text has none."""
+    """Return the vectors as a list column; null where a text has none."""
     n, width = encoded.vectors.shape
     offsets = pa.array(np.arange(n + 1) * width, pa.int32())
     values = pa.array(encoded.vectors.reshape(-1), pa.float32())
@@ -122,7 +122,9 @@ def _nullable(encoded: encoding.Encoded) -> pa.Array:
 
 
 def _version(names: list[str], texts: list[str], encoder: str, fingerprint: str) -> str:
-    """A hash of what was encoded and with what: the last bits of vectors differ by machine."""
+    """Return a hash of what was encoded and with what: the last bits of vectors differ by
+    machine.
+    """
     content = hashlib.sha256(f"{encoder}\n{fingerprint}\n".encode())
     for name, text in zip(names, texts, strict=True):
         content.update(f"{name}\t{hashlib.sha256(text.encode()).hexdigest()}\n".encode())
@@ -130,7 +132,7 @@ def _version(names: list[str], texts: list[str], encoder: str, fingerprint: str)
 
 
 def _unlike_the_model(chunker: str, settings: Encoder, card: bool, reader: Reader) -> Rows:
-    """The first, middle and last stored vector against the configured model's, made anew.
+    """Return the first, middle and last stored vector against the configured model's, made anew.
 
     They differ where another model served, or a vector stands beside another chunk's id.
     """

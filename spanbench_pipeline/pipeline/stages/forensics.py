@@ -26,19 +26,19 @@ _MEASURES = "spanbench_pipeline.metrics"
 
 
 def stages(experiment: Experiment) -> list[Stage]:
-    """Three stages a configuration."""
+    """Return three stages a configuration."""
     made = (_states_stage, _labels_stage, _headroom_stage)
     return [make(experiment, config) for config in experiment.configurations for make in made]
 
 
 def depths(experiment: Experiment) -> list[int]:
-    """The depths at which labels, states and bounds stand."""
+    """Return the depths at which labels, states and bounds stand."""
     ks = registry.label_ks(experiment.context, experiment.further)
     return [k for k in ks if k <= experiment.depth]
 
 
 def lists_of(experiment: Experiment, config: Configuration, reader: Reader) -> pa.Table:
-    """All that the channels of a configuration listed, as of that configuration."""
+    """Return all that the channels of a configuration listed, as of that configuration."""
     parts = [reader.table(*key[1:]) for key in asset_keys.list_keys(experiment, config)]
     table = pa.concat_tables(parts)
     return table.append_column("config", pa.repeat(config.name, table.num_rows))
@@ -98,7 +98,9 @@ def _states_stage(experiment: Experiment, config: Configuration) -> Stage:
 
 
 def _same_as_outcomes(experiment: Experiment, config: Configuration) -> tuple[Check, ...]:
-    """That states and span_outcomes agree, where lists reach the k that outcomes have."""
+    """Return the check that states and span_outcomes agree, where lists reach the k that
+    outcomes have.
+    """
     if unreached(experiment.context, experiment.depth):
         return ()
     return (
@@ -296,7 +298,7 @@ def _headroom(experiment: Experiment, config: Configuration, reader: Reader) -> 
 
 
 def _unlike_grounding(headroom_of: pa.Table, query_metrics: pa.Table, context: int) -> Rows:
-    """``actual`` at ``context`` against the mean of what each query has."""
+    """Return ``actual`` at ``context`` against the mean of what each query has."""
     is_grounding = pc.field("metric") == "complete_grounding"
     grounded = query_metrics.filter(is_grounding & (pc.field("k") == context))
     mean = pc.mean(grounded["value"]).as_py()

@@ -27,7 +27,7 @@ _DIGITS = 32
 
 
 def stages(experiment: Experiment) -> list[Stage]:
-    """The one stage of an experiment; nothing but the warehouse reads it."""
+    """Return the one stage of an experiment; nothing but the warehouse reads it."""
     corpus = experiment.corpus
     return [
         Stage(
@@ -47,12 +47,12 @@ def stages(experiment: Experiment) -> list[Stage]:
 
 
 def files(corpus: str, project: Project) -> list[Path]:
-    """The files of a corpus's history that are as they were written, oldest first."""
+    """Return the files of a corpus's history that are as they were written, oldest first."""
     return [path for path in _all_files(corpus, project) if _sound(corpus, path)]
 
 
 def left_out(corpus: str, project: Project) -> list[str]:
-    """What is said of each file that is not used: it was changed, or is another corpus's."""
+    """Return what is said of each file that is not used: it was changed, or is another corpus's."""
     return [
         f"{path}: not a file of {corpus}'s history as it was written (changed, damaged, or another "
         "corpus's), left out of metric_history; restore it from a copy or move it away"
@@ -66,7 +66,7 @@ def _all_files(corpus: str, project: Project) -> list[Path]:
 
 
 def _sound(corpus: str, path: Path) -> bool:
-    """Whether a file's name ends with the hash of its corpus and its bytes."""
+    """Return whether a file's name ends with the hash of its corpus and its bytes."""
     try:
         return path.stem.rpartition("-")[2] == _digest(corpus, path)
     except OSError:
@@ -97,7 +97,7 @@ def _compute(corpus: str, reader: Reader) -> Outcome:
 
 
 def _store(project: Project, corpus: str, begun: str, table: pa.Table) -> str:
-    """Writes a file of the history; returns its name, which its bytes decide in part."""
+    """Write a file of the history; return its name, which its bytes decide in part."""
     folder = project.home / "history" / corpus
     staged = folder / ".new"  # One name: what a killed run left is written over.
     try:

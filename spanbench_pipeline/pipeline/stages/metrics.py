@@ -61,7 +61,7 @@ _LABELS = Check(
 
 
 def stages(experiment: Experiment) -> list[Stage]:
-    """Three stages a configuration.
+    """Return three stages a configuration.
 
     Where the lists do not reach the context, ``span_outcomes`` and ``failure_labels`` are not
     measured, and no metric follows from them.
@@ -92,7 +92,9 @@ def stages(experiment: Experiment) -> list[Stage]:
 
 
 def _of_lists(experiment: Experiment, config: Configuration) -> tuple[Check, ...]:
-    """The checks of query_metrics that depend on how deep the lists go, or on what is in them."""
+    """Return the checks of query_metrics that depend on how deep the lists go, or on what is in
+    them.
+    """
     also = ((routing_recall.ROUTING_RECALL, config.routing),) if config.routing else ()
     return (
         Check(
@@ -146,7 +148,7 @@ def _stage(
 
 
 def _with_routing(stage: Stage, experiment: Experiment, config: Configuration) -> Stage:
-    """The stage ``query_metrics`` of a configuration that routes: with how well it does."""
+    """Return the stage ``query_metrics`` of a configuration that routes: with how well it does."""
     routed = routed_documents(experiment, config)
     follows = Check(
         "routing_recall_follows_from_documents",

@@ -31,7 +31,7 @@ _ROOM = "spanbench_pipeline.retrieval"
 
 
 def stages(experiment: Experiment, project: Project) -> list[Stage]:
-    """One stage a configuration."""
+    """Return one stage a configuration."""
     return [_stage(experiment, config, project) for config in experiment.configurations]
 
 
@@ -70,7 +70,7 @@ def _modules(experiment: Experiment, config: Configuration) -> tuple[str, ...]:
 
 
 def _params(experiment: Experiment, config: Configuration, project: Project) -> dict[str, Any]:
-    """What of the configuration decides its ranking."""
+    """Return what of the configuration decides its ranking."""
     apart = {"encoder", "fusion", "routing", "routing_alpha", *FUSIONS.values(), *BM25_SETTINGS}
     params = {name: value for name, value in asdict(config).items() if name not in apart}
     # How the lists came about is an input.
@@ -104,7 +104,7 @@ def _compute(experiment: Experiment, config: Configuration, reader: Reader) -> O
 def _reranker(
     experiment: Experiment, config: Configuration, reader: Reader
 ) -> ranking.Rerank | None:
-    """The configuration's reranker over rows of the tables; None where it has none."""
+    """Return the configuration's reranker over rows of the tables; None where it has none."""
     if config.reranker is None:
         return None
     settings = experiment.rerankers[config.reranker]

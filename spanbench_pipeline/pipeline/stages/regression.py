@@ -24,17 +24,17 @@ from spanbench_pipeline.storage import accepted_run, parquet
 
 
 def stages(experiment: Experiment, project: Project) -> list[Stage]:
-    """The two stages of one experiment."""
+    """Return the two stages of one experiment."""
     return [_fingerprints_stage(experiment, project), _regression_stage(experiment, project)]
 
 
 def key(corpus: str) -> Key:
-    """The key of a corpus's regression asset."""
+    """Return the key of a corpus's regression asset."""
     return (corpus, "regression")
 
 
 def inputs(experiment: Experiment) -> list[Key]:
-    """What is accepted: each configuration's per-query values, and the fingerprints."""
+    """Return what is accepted: each configuration's per-query values, and the fingerprints."""
     corpus = experiment.corpus
     metrics: list[Key] = [(corpus, "query_metrics", c.slug) for c in experiment.configurations]
     return [*metrics, (corpus, "fingerprints")]
@@ -69,7 +69,7 @@ def _fingerprints_stage(experiment: Experiment, project: Project) -> Stage:
 
 
 def _words(experiment: Experiment) -> dict[str, Any]:
-    """What decides BM25's words beside the project's code; nothing where all is default."""
+    """Return what decides BM25's words beside the project's code; nothing where all is default."""
     found = {c.name: tokenizer.versions(c.tokenizer, c.stemming) for c in experiment.configurations}
     used = {name: versions for name, versions in found.items() if versions}
     return {"words": used} if used else {}
@@ -131,7 +131,9 @@ def _rule(project: Project) -> Rule:
 
 
 def _unusable(error: InputError) -> str:
-    """What is recorded of a file that is wrong: that it is, and no word of what stands in it."""
+    """Return what is recorded of a file that is wrong: that it is, and no word of what stands in
+    it.
+    """
     return f"unusable ({hashlib.sha256(str(error).encode()).hexdigest()[:12]})"
 
 

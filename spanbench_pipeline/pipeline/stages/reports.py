@@ -58,7 +58,7 @@ LIBRARIES = ("dagster", "duckdb", "numpy", "pyarrow", "qdrant-client", "rank-bm2
 
 
 def stages(experiment: Experiment, project: Project) -> list[Stage]:
-    """The one stage that writes a corpus's reports."""
+    """Return the one stage that writes a corpus's reports."""
     corpus = experiment.corpus
     deps: list[Key] = [(corpus, "source_archive"), *((corpus, name) for name in SINGLE)]
     deps += [(corpus, "chunks", chunker) for chunker in experiment.chunkers]
@@ -117,7 +117,9 @@ def _models(experiment: Experiment) -> list[Encoder | Reranker]:
 
 
 def _provenance(experiment: Experiment, models: dict[str, dict[str, Any]]) -> dict[str, str]:
-    """What a figure depends on beside the corpus: versions, engine, models and their weights."""
+    """Return what a figure depends on beside the corpus: versions, engine, models and their
+    weights.
+    """
     versions = {name: importlib.metadata.version(name) for name in LIBRARIES}
     if models:
         versions |= {n: importlib.metadata.version(n) for n in embeddings.MODEL_LIBRARIES}
@@ -163,7 +165,7 @@ def _compute(experiment: Experiment, provenance: dict[str, str], reader: Reader)
 
 
 def _page(report: str, path: Path) -> str:
-    """A report as the web UI shows it: whole lines, as many as an event may hold."""
+    """Return a report as the web UI shows it: whole lines, as many as an event may hold."""
     shown = report[:PAGE_CHARS].rpartition("\n")[0] if len(report) > PAGE_CHARS else report
     cut = "The report goes on there. " if len(shown) < len(report) else ""
     return f"{cut}The whole report, with pictures: `{path}`\n\n{shown}"
@@ -225,7 +227,7 @@ def _files(experiment: Experiment, inputs: ReportInputs, baseline: str) -> dict[
 
 
 def _remove_others(project: Project, corpus: str, kept: set[str]) -> None:
-    """Removes files of earlier reports that the new ones do not have: an old figure misleads."""
+    """Remove files of earlier reports that the new ones do not have: an old figure misleads."""
     folder = project.reports / corpus
     for path in folder.rglob("*"):
         if path.is_file() and path.relative_to(folder).as_posix() not in kept:
@@ -233,7 +235,7 @@ def _remove_others(project: Project, corpus: str, kept: set[str]) -> None:
 
 
 def _changed(folder: Path, listed: pa.Table) -> Rows:
-    """The listed report files that are missing, or not the ones that were written."""
+    """Return the listed report files that are missing, or not the ones that were written."""
     return [
         row
         for row in listed.to_pylist()
@@ -250,7 +252,7 @@ _FILES = Check(
 
 
 def _damage(corpus: str, project: Project, listed: pa.Table) -> str:
-    """Which report file is not the one that was written; empty where all are."""
+    """Return which report file is not the one that was written; empty where all are."""
     changed = _changed(project.reports / corpus, listed)
     more = f" (and {len(changed) - 1} more)" if len(changed) > 1 else ""
     return f"report file {changed[0]['file']} is missing or changed{more}" if changed else ""

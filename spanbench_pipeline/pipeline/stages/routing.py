@@ -22,12 +22,12 @@ from spanbench_pipeline.retrieval.dense import Vectors
 
 
 def stages(experiment: Experiment, project: Project) -> list[Stage]:
-    """One stage a configuration that routes."""
+    """Return one stage a configuration that routes."""
     return [_stage(experiment, c, project) for c in experiment.configurations if c.routing]
 
 
 def key(experiment: Experiment, config: Configuration) -> Key:
-    """``routing/<config>``."""
+    """Return ``routing/<config>``."""
     return (experiment.corpus, "routing", config.slug)
 
 
@@ -64,7 +64,9 @@ def _stage(experiment: Experiment, config: Configuration, project: Project) -> S
 
 
 def _words(config: Configuration) -> dict[str, dict[str, str]]:
-    """How BM25 matches words in cards, with what decides them; nothing where all is default."""
+    """Return how BM25 matches words in cards, with what decides them; nothing where all is
+    default.
+    """
     if not config.bm25_set:
         return {}
     found = tokenizer.versions(config.tokenizer, config.stemming)
@@ -100,7 +102,7 @@ def _compute(corpus: str, config: Configuration, encoder: Encoder, reader: Reade
 
 
 def _warnings(queries: pa.Table, routed: np.ndarray) -> list[str]:
-    """A line for each query that keeps no document."""
+    """Return a line for each query that keeps no document."""
     unrouted = np.setdiff1d(np.arange(queries.num_rows), routed)
     ids = queries["query_id"].take(pa.array(unrouted)).to_pylist()
     return [f"query {query_id} has no word: it keeps no document" for query_id in ids]

@@ -20,7 +20,7 @@ from spanbench_pipeline.pipeline.stage import Check, Outcome, Reader, Rows, Stag
 
 
 def stages(experiment: Experiment, project: Project) -> list[Stage]:
-    """The stages that bring a corpus in."""
+    """Return the stages that bring a corpus in."""
     source.open_source(experiment, project)  # refuses wrong settings before anything is built
     module = source.KINDS[experiment.source["kind"]].partition(":")[0]
     settings = json.loads(json.dumps(experiment.source, default=str))
@@ -62,7 +62,9 @@ def stages(experiment: Experiment, project: Project) -> list[Stage]:
 
 
 def content_hash(experiment: Experiment, project: Project) -> str:
-    """A hash of the source files as they lie there now; ``absent`` and why, where they do not."""
+    """Return a hash of the source files as they lie there now; ``absent`` and why, where they do
+    not.
+    """
     try:
         files = source.open_source(experiment, project).files()
     except InputError as error:
@@ -96,7 +98,9 @@ def _reads(name: str, path: Path, content: str) -> Callable[[Reader], Outcome]:
 
 @lru_cache(maxsize=2)
 def _loaded(path: Path, _: str, project: Project) -> EvalSet:
-    """The eval set, read once for its three tables; the content's hash keeps it from going old."""
+    """Return the eval set, read once for its three tables; the content's hash keeps it from going
+    old.
+    """
     return source.load(experiments.load(path), project)
 
 

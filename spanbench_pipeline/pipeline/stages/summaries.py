@@ -35,7 +35,9 @@ _RETRIEVAL = "spanbench_pipeline.retrieval"
 
 
 def stages(experiment: Experiment) -> list[Stage]:
-    """The summary stages of one experiment; all take configurations that are not measured."""
+    """Return the summary stages of one experiment; all take configurations that are not
+    measured.
+    """
     rankings = _per_config(experiment, "rankings")
     metrics = _per_config(experiment, "query_metrics")
     queries, gold = (experiment.corpus, "queries"), (experiment.corpus, "gold_spans")
@@ -136,7 +138,9 @@ def _per_config(experiment: Experiment, stage: str) -> list[Key]:
 
 
 def _first_embeddings(experiment: Experiment) -> dict[str, Key]:
-    """Chunker -> the embeddings that say how many of its chunks are cut: the first encoder's."""
+    """Return chunker -> the embeddings that say how many of its chunks are cut: the first
+    encoder's.
+    """
     found: dict[str, Key] = {}
     for config in experiment.configurations:
         if config.uses_dense:
@@ -193,7 +197,7 @@ def _encoder_of(experiment: Experiment, chunker: str) -> str | None:
 
 
 def _headerless(corpus: str, chunker: str, reader: Reader) -> pa.Table:
-    """How many documents have no header that the clause chunker could split at."""
+    """Return how many documents have no header that the clause chunker could split at."""
     texts = reader.table("documents")["text"].to_pylist()
     n = sum(not headers(text) for text in texts)
     row = {"corpus": corpus, "chunker": chunker, "stat": "documents_without_header", "value": n}
@@ -241,18 +245,20 @@ def _config_stats(experiment: Experiment, reader: Reader) -> Outcome:
 
 
 def _is_measured(experiment: Experiment, config: Configuration, reader: Reader) -> bool:
-    """Whether a configuration ranked anything, whatever its depth lets be measured of that."""
+    """Return whether a configuration ranked anything, whatever its depth lets be measured of
+    that.
+    """
     rankings = reader.stored((experiment.corpus, "rankings", config.slug))
     return rankings.state == parquet.MEASURED
 
 
 def _of_bm25(experiment: Experiment) -> list[Configuration]:
-    """The configurations that use BM25."""
+    """Return the configurations that use BM25."""
     return [c for c in experiment.configurations if c.uses_bm25]
 
 
 def _bm25_reads(experiment: Experiment) -> list[Key]:
-    """What the stats of BM25 are counted from, beside what all configurations' are."""
+    """Return what the stats of BM25 are counted from, beside what all configurations' are."""
     found: list[Key] = []
     for config in _of_bm25(experiment):
         found += [(experiment.corpus, "documents"), (experiment.corpus, "queries")]
@@ -262,7 +268,7 @@ def _bm25_reads(experiment: Experiment) -> list[Key]:
 
 
 def _bm25_list(experiment: Experiment, config: Configuration) -> Key | None:
-    """Where the lists of a configuration's BM25 channel are; None where it only routes."""
+    """Return where the lists of a configuration's BM25 channel are; None where it only routes."""
     keyed = asset_keys.keyed_sources(experiment, config)
     return next((key for source, key in keyed if source.channel == BM25), None)
 
@@ -275,7 +281,9 @@ class _Bm25Texts:
         self._read: dict[tuple[str, str, str | None], bm25_stats.Read] = {}
 
     def read(self, what: str, config: Configuration) -> bm25_stats.Read:
-        """What the configuration's tokenizer finds in queries, cards or a chunker's chunks."""
+        """Return what the configuration's tokenizer finds in queries, cards or a chunker's
+        chunks.
+        """
         key = (what, config.tokenizer, config.stemming)
         if key not in self._read:
             tokens = Tokenizer(config.tokenizer, config.stemming)
@@ -298,7 +306,7 @@ def _bm25_stats(
     reader: Reader,
     read: Callable[[str, Configuration], bm25_stats.Read],
 ) -> bm25_stats.Stats:
-    """The stats of one configuration's BM25: of its chunks, its cards, and its queries."""
+    """Return the stats of one configuration's BM25: of its chunks, its cards, and its queries."""
     found = bm25_stats.of_queries(read("queries", config))
     if (lists := _bm25_list(experiment, config)) is not None:
         of_chunks = read(config.chunker, config)

@@ -26,7 +26,7 @@ KEY = WAREHOUSE
 
 
 def stage(stages: Sequence[Stage]) -> Stage:
-    """The one stage that all corpora share."""
+    """Return the one stage that all corpora share."""
     return Stage(
         key=KEY,
         table="warehouse_views",
@@ -41,7 +41,8 @@ def stage(stages: Sequence[Stage]) -> Stage:
 
 
 def _last(stages: Sequence[Stage]) -> tuple[Key, ...]:
-    """The assets that no other reads: behind them lies everything, and the graph stays legible.
+    """Return the assets that no other reads: behind them lies everything, and the graph stays
+    legible.
 
     Views read their files when they are asked, so nothing else need be known of an asset but that
     it was made.
@@ -51,7 +52,7 @@ def _last(stages: Sequence[Stage]) -> tuple[Key, ...]:
 
 
 def files(project: Project, stages: Sequence[Stage]) -> dict[str, list[Path]]:
-    """Declared table -> the files of it that are defined now, exist and can be opened.
+    """Return declared table -> the files of it that are defined now, exist and can be opened.
 
     One file that cannot be would stop every view of every corpus; ``left_out`` names it.
     """
@@ -63,7 +64,7 @@ def files(project: Project, stages: Sequence[Stage]) -> dict[str, list[Path]]:
 
 
 def left_out(project: Project, stages: Sequence[Stage]) -> list[str]:
-    """What is said of each file that exists and no view reads."""
+    """Return what is said of each file that exists and no view reads."""
     said = [
         f"{path}: damaged, or not the columns of table {s.table}; its figures are left out: "
         f"spanbench run {s.corpus} makes it anew"
@@ -109,7 +110,9 @@ def _compute(reader: Reader, stages: Sequence[Stage]) -> Outcome:
 
 
 def _definitions(connection: Any, project: Project) -> dict[str, str]:
-    """Each view with the sha256 of its SQL as DuckDB holds it, free of where the home lies."""
+    """Return each view with the sha256 of its SQL as DuckDB holds it, free of where the home
+    lies.
+    """
     home = str(project.home).replace("'", "''") + "/"
     return {
         view: hashlib.sha256(sql.replace(home, "").encode()).hexdigest()
@@ -125,7 +128,7 @@ def _views(connection: Any) -> list[tuple[str, str]]:
 
 
 def _damage(stages: Sequence[Stage], project: Project, listed: pa.Table) -> str:
-    """What is wrong with the DuckDB file; empty where its views read this home's files.
+    """Return what is wrong with the DuckDB file; empty where its views read this home's files.
 
     A file that was copied with its home still reads the other home's tables. That an asset's own
     file is there is that asset's matter; of the several that another may have, it is this one's.
@@ -152,7 +155,9 @@ def _damage(stages: Sequence[Stage], project: Project, listed: pa.Table) -> str:
 def _that_read_others(
     stages: Sequence[Stage], project: Project, found: Mapping[str, str]
 ) -> Iterator[str]:
-    """The views that do not read a file that they should, or read one of several that is gone."""
+    """Yield the views that do not read a file that they should, or read one of several that is
+    gone.
+    """
     several = {s.table for s in stages if s.shown is not None}
     for table, paths in files(project, stages).items():
         named = found.get(table, "")

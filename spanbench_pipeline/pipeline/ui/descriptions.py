@@ -92,7 +92,9 @@ READING: dict[str, str] = {
 
 
 def describe(stage: Stage, absent: str | None = None) -> str:
-    """The asset's description in Markdown; ``absent``: why it cannot be measured as things are."""
+    """Return the asset's description in Markdown; ``absent``: why it cannot be measured as things
+    are.
+    """
     lead = f"**Not measured: {escape(absent)}.** " if absent else ""
     parts = [
         lead + stage.description,
@@ -104,7 +106,7 @@ def describe(stage: Stage, absent: str | None = None) -> str:
 
 
 def _choices(stage: Stage) -> list[str]:
-    """What can be chosen when launching, and where."""
+    """Return what can be chosen when launching, and where."""
     return [
         f"To choose: the arrow beside Materialize, Open launchpad, `{name}`. "
         f"{escape(option.description)} Default: {escape(option.default)}."
@@ -113,7 +115,7 @@ def _choices(stage: Stage) -> list[str]:
 
 
 def failed(check: Check, n_rows: int) -> str:
-    """What a failed check means, and what follows from it."""
+    """Return what a failed check means, and what follows from it."""
     rows = "1 row offends" if n_rows == 1 else f"{n_rows:,} rows offend"
     follows = (
         "Nothing below this asset is materialized until it holds."
@@ -124,7 +126,7 @@ def failed(check: Check, n_rows: int) -> str:
 
 
 def _place(stage: Stage) -> str:
-    """Where in the pipeline the asset stands: the UI sorts groups by name."""
+    """Return where in the pipeline the asset stands: the UI sorts groups by name."""
     step = stage.step
     if stage.shared or step not in STEPS:
         return ""
@@ -133,7 +135,7 @@ def _place(stage: Stage) -> str:
 
 
 def absences(stages: Iterable[Stage]) -> dict[Key, str]:
-    """The assets that cannot be measured as things are, with the reason.
+    """Return the assets that cannot be measured as things are, with the reason.
 
     A stage whose model's weights are absent, and every stage below it that takes over its state.
     """
@@ -147,7 +149,9 @@ def absences(stages: Iterable[Stage]) -> dict[Key, str]:
 
 
 def _absent_models(params: Mapping[str, Any]) -> list[str]:
-    """Why a model of these parameters has no weights; the hash of absent weights is the reason."""
+    """Return why a model of these parameters has no weights; the hash of absent weights is the
+    reason.
+    """
     nested = [params, *(v for v in params.values() if isinstance(v, Mapping))]
     weights = [str(p["weights"]) for p in nested if "weights" in p]
     return [w.removeprefix("absent: ") for w in weights if w.startswith("absent: ")]

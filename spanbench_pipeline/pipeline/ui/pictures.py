@@ -71,7 +71,7 @@ def drawn(name: str, seen: Seen) -> dict[str, str]:
 
 
 def read_all(paths: Iterable[Path]) -> pa.Table:
-    """What several files hold together, at least one, whatever version wrote each.
+    """Return what several files hold together, at least one, whatever version wrote each.
 
     Raises InputError where one cannot be read.
     """
@@ -85,12 +85,14 @@ def read_all(paths: Iterable[Path]) -> pa.Table:
 
 
 def image(picture: str, alt: str) -> str:
-    """An SVG as a Markdown image that needs no file."""
+    """Return an SVG as a Markdown image that needs no file."""
     return f"![{escape(alt)}](<data:image/svg+xml,{quote(picture, safe=_PLAIN)}>)"
 
 
 def bar_table(panel: Panel) -> str:
-    """Bars as a Markdown table: name, bar from where it starts, value; the marked one in bold."""
+    """Return bars as a Markdown table: name, bar from where it starts, value; the marked one in
+    bold.
+    """
     lines = [f"| {escape(panel.title)} | | |", "| --- | --- | ---: |"]
     for bar in panel.bars:
         left = round(_BAR_CELLS * bar.start / panel.maximum)
@@ -104,7 +106,7 @@ def bar_table(panel: Panel) -> str:
 
 
 def _lengths(what: str, unit: str, measure: Callable[[pa.Table], Any]) -> Callable[[Seen], str]:
-    """A histogram of one whole number a row, its upper median marked."""
+    """Return a histogram of one whole number a row, its upper median marked."""
 
     def draw(seen: Seen) -> str:
         values = np.sort(np.asarray(measure(seen.table)))
@@ -129,7 +131,7 @@ def _histogram(values: npt.NDArray[Any], median: int) -> svg.Histogram:
 
 
 def _first_ranks(seen: Seen) -> str:
-    """Where the first relevant chunk stands: 1 / mrr, query by query."""
+    """Return where the first relevant chunk stands: 1 / mrr, query by query."""
     values = [v for r in rows_of(seen.table, metric="mrr") if (v := r["value"]) is not None]
     if not values:
         return ""
@@ -157,7 +159,7 @@ _NOWHERE = "not in the list"
 
 
 def _covered(seen: Seen) -> str:
-    """How much of each gold span the chunks hold that a reader is given."""
+    """Return how much of each gold span the chunks hold that a reader is given."""
     table = seen.table.filter(pc.equal(seen.table["k"], seen.context))
     if not table.num_rows:
         return ""
@@ -175,7 +177,9 @@ def _covered(seen: Seen) -> str:
 
 
 def _labels(seen: Seen) -> str:
-    """Failing queries by label, most frequent first, equal ones in the order they are tried."""
+    """Return failing queries by label, most frequent first, equal ones in the order they are
+    tried.
+    """
     counts = facts.total(facts.failure_labels(seen.table).values())
     if not counts:
         return "No query fails."
@@ -188,7 +192,9 @@ def _labels(seen: Seen) -> str:
 
 
 def _lost(seen: Seen) -> str:
-    """Gold spans that are not covered, by the stage that lost them, in the order of the stages."""
+    """Return gold spans that are not covered, by the stage that lost them, in the order of the
+    stages.
+    """
     k = facts.deepest(seen.table)
     if k is None:
         return ""
@@ -202,7 +208,9 @@ def _lost(seen: Seen) -> str:
 
 
 def _forensic(seen: Seen) -> str:
-    """Queries by forensic label at the usual depth, in the order in which labels are tried."""
+    """Return queries by forensic label at the usual depth, in the order in which labels are
+    tried.
+    """
     k = facts.deepest(seen.table)
     if k is None:
         return ""
@@ -215,7 +223,7 @@ def _forensic(seen: Seen) -> str:
 
 
 def _forensic_by_k(seen: Seen) -> str:
-    """How many queries have each label at each depth: a row a label, a column a depth."""
+    """Return how many queries have each label at each depth: a row a label, a column a depth."""
     counts = facts.forensic_labels_by_depth(seen.table)
     ks = sorted({k for _, k in counts})
     if not ks:
@@ -240,7 +248,7 @@ def _waterfall(seen: Seen) -> str:
 
 
 def _waterfalls(seen: Seen) -> str:
-    """A waterfall for each depth, and for each part of the corpus at the usual one."""
+    """Return a waterfall for each depth, and for each part of the corpus at the usual one."""
     k = facts.deepest(seen.table)
     if k is None:
         return ""
@@ -258,7 +266,7 @@ def _waterfalls(seen: Seen) -> str:
 
 
 def _headline(seen: Seen) -> str:
-    """Every configuration's headline metric, best first, the baseline in bold."""
+    """Return every configuration's headline metric, best first, the baseline in bold."""
     means = facts.means(seen.table)
     headline = f"{HEADLINE}@{seen.context}"
     values = {c: of[headline] for c, of in means.items() if headline in of}
@@ -272,7 +280,9 @@ def _headline(seen: Seen) -> str:
 
 
 def _all_metrics(seen: Seen) -> str:
-    """A panel a metric, a bar a configuration, the baseline marked: the report's own picture."""
+    """Return a panel a metric, a bar a configuration, the baseline marked: the report's own
+    picture.
+    """
     means = facts.means(seen.table)
     names = metric_names(means.values(), seen.context)
     if not names:
@@ -290,7 +300,7 @@ def _all_metrics(seen: Seen) -> str:
 
 
 def _over_time(seen: Seen) -> str:
-    """The headline metric of every configuration over the recorded runs."""
+    """Return the headline metric of every configuration over the recorded runs."""
     runs: dict[tuple[Any, Any], dict[str, float | None]] = defaultdict(dict)
     for row in rows_of(seen.table, subset=None):
         if (row["metric"], row["k"]) == (HEADLINE, seen.context):
@@ -314,7 +324,7 @@ def _chart(
 
 
 def _states(seen: Seen) -> str:
-    """How many configurations were measured, and why the others were not."""
+    """Return how many configurations were measured, and why the others were not."""
     rows = seen.table.to_pylist()
     absent = [row for row in rows if row["state"] != parquet.MEASURED]
     said = f"{len(rows) - len(absent):,} of {len(rows):,} configurations were measured."

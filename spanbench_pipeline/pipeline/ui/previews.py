@@ -47,7 +47,7 @@ COLUMNS: dict[str, tuple[str, ...]] = {
 
 
 def preview(name: str, table: pa.Table) -> str:
-    """The first rows of the declared table ``name``, as many as the UI shows in place."""
+    """Return the first rows of the declared table ``name``, as many as the UI shows in place."""
     chosen = [c for c in COLUMNS.get(name, table.column_names) if c in table.column_names]
     shown = _varying(table.select(chosen)) if name not in COLUMNS else table.select(chosen)
     for n in range(PREVIEW_ROWS, 0, -1):
@@ -58,7 +58,7 @@ def preview(name: str, table: pa.Table) -> str:
 
 
 def first_rows(name: str, table: pa.Table) -> str:
-    """The first rows with every column but vectors; what all rows share stands above them.
+    """Return the first rows with every column but vectors; what all rows share stands above them.
 
     "" where there are none, or the preview of the declared table ``name`` leaves no column out.
     """
@@ -76,7 +76,7 @@ def first_rows(name: str, table: pa.Table) -> str:
 
 
 def rows(listed: Sequence[Mapping[str, Any]], chars: int = PREVIEW_CHARS) -> str:
-    """A Markdown table of ``listed``, its columns in the order in which rows name them."""
+    """Return a Markdown table of ``listed``, its columns in the order in which rows name them."""
     if not listed:
         return "no rows"
     columns = list(dict.fromkeys(key for row in listed for key in row))
@@ -90,7 +90,7 @@ def rows(listed: Sequence[Mapping[str, Any]], chars: int = PREVIEW_CHARS) -> str
 
 
 def cell(value: object, chars: int) -> str:
-    """One value: a figure short, a text on one line and clipped, an absent one as a dash."""
+    """Return one value: a figure short, a text on one line and clipped, an absent one as a dash."""
     if value is None:
         return DASH
     if isinstance(value, float):
@@ -113,7 +113,7 @@ def _varying(table: pa.Table) -> pa.Table:
 
 
 def _inner(kind: pa.DataType) -> pa.DataType:
-    """The type of a list's values; null for what is no list."""
+    """Return the type of a list's values; null for what is no list."""
     return kind.value_type if pa.types.is_list(kind) else pa.null()
 
 

@@ -40,7 +40,7 @@ POLL_MILLISECONDS = 2000
 
 
 def main(arguments: Sequence[str] | None = None) -> None:
-    """Serves until it is told to stop."""
+    """Serve until it is told to stop."""
     parsed = _parser().parse_args(arguments)
     guard = guards.guard(parsed.host, parsed.port, parsed.allow_host, reports=parsed.allow_reports)
     configure_loggers(formatter="colored", log_level="INFO")
@@ -68,7 +68,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
 
 @asynccontextmanager
 async def _lifespan(_: Any) -> AsyncIterator[None]:
-    """Ends without a traceback where the server is stopped: uvicorn cancels the lifespan then."""
+    """End without a traceback where the server is stopped: uvicorn cancels the lifespan then."""
     try:
         yield
     except asyncio.CancelledError:

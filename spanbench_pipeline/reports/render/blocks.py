@@ -144,17 +144,19 @@ class Format:
 
 
 def paragraph(*parts: Inline) -> Paragraph:
-    """A paragraph of these pieces."""
+    """Return a paragraph of these pieces."""
     return Paragraph(parts)
 
 
 def fold(text: str) -> str:
-    """``text`` on one line: white space folded; control and direction marks become U+FFFD."""
+    """Return ``text`` on one line: white space folded; control and direction marks become
+    U+FFFD.
+    """
     return _CONTROL.sub("\ufffd", " ".join(text.split()))
 
 
 def write(value: Value, format_name: str) -> str:
-    """``value`` as a column of that format shows it; None is a dash."""
+    """Return ``value`` as a column of that format shows it; None is a dash."""
     return DASH if value is None else FORMATS[format_name].write(value)
 
 

@@ -42,18 +42,20 @@ _BLOCK_START = re.compile(r"^(\d+(?=[.)])|(?=[-+=#]))")
 
 
 def render(report: Report) -> str:
-    """The report as Markdown, ending in one newline."""
+    """Return the report as Markdown, ending in one newline."""
     parts = [_heading(Heading(report.title, 1)), *(_block(block) for block in report.blocks)]
     return "\n\n".join(parts) + "\n"
 
 
 def escape(text: str) -> str:
-    """``text`` on one line, without anything that Markdown would take for markup in a line."""
+    """Return ``text`` on one line, without anything that Markdown would take for markup in a
+    line.
+    """
     return _MARKUP.sub(lambda found: "\\" + found.group(), fold(text))
 
 
 def code(text: str) -> str:
-    """``text`` as an inline code span, whatever it holds."""
+    """Return ``text`` as an inline code span, whatever it holds."""
     folded = fold(text)
     fence = "`" * (_longest_run(folded) + 1)
     pad = " " if folded.startswith("`") or folded.endswith("`") else ""
@@ -85,7 +87,7 @@ def _heading(block: Heading) -> str:
 
 
 def _line(parts: Sequence[Inline]) -> str:
-    """Pieces as a line of their own, which must not open a list or a heading."""
+    """Return pieces as a line of their own, which must not open a list or a heading."""
     return _BLOCK_START.sub(r"\1\\", _inline(parts).strip())
 
 

@@ -50,12 +50,12 @@ class Line:
 
 
 def escape(text: str) -> str:
-    """``text`` on one line, for an element's content or an attribute in double quotes."""
+    """Return ``text`` on one line, for an element's content or an attribute in double quotes."""
     return _escape(fold(text), quote=True)
 
 
 def panel(drawn: Panel) -> str:
-    """Bars on one scale, as an element of a page that has styles for them."""
+    """Return bars on one scale, as an element of a page that has styles for them."""
     said = "; ".join(f"{bar.name}: {write(bar.value, drawn.format)}" for bar in drawn.bars)
     label = escape(f"{drawn.title}. {said}")
     return (
@@ -79,7 +79,7 @@ def panels(drawn: Sequence[Panel], columns: int = 2) -> str:
 
 
 def histogram(drawn: Histogram, width: int = 440, height: int = 90) -> str:
-    """Columns side by side above their scale, the mark as a line; small enough to inline."""
+    """Return columns side by side above their scale, the mark as a line; small enough to inline."""
     step = width / len(drawn.counts)
     most = max(drawn.counts) or 1
     columns = "".join(
@@ -103,7 +103,7 @@ def histogram(drawn: Histogram, width: int = 440, height: int = 90) -> str:
 
 
 def lines(title: str, drawn: Sequence[Line], ends: tuple[str, str]) -> str:
-    """One line a name, from 0 to 1 over the runs, the newest at the right; names below."""
+    """Return one line a name, from 0 to 1 over the runs, the newest at the right; names below."""
     width, height, top = 640, 220, 24
     marks = "".join(
         f'<path stroke="#7d869655" d="M0 {top + height * (1 - v):.0f}h{width}"/>'
@@ -123,7 +123,7 @@ def lines(title: str, drawn: Sequence[Line], ends: tuple[str, str]) -> str:
 
 
 def alone(body: str, width: int, height: int, style: str = "") -> str:
-    """A picture that stands alone, with a size of its own."""
+    """Return a picture that stands alone, with a size of its own."""
     styled = f"<style>{style}</style>" if style else ""
     return (
         f"<svg xmlns='http://www.w3.org/2000/svg' width='{width}' height='{height}' "
@@ -169,7 +169,7 @@ def _colour(number: int) -> str:
 
 
 def _curve(line: Line, colour: str, width: int, height: int, top: int) -> str:
-    """A line with a dot a run; it breaks where a run has no value."""
+    """Return a line with a dot a run; it breaks where a run has no value."""
     step = width / max(len(line.values) - 1, 1)
     path, dots, pen = "", "", "M"
     for number, value in enumerate(line.values):

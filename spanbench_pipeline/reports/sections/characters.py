@@ -36,7 +36,7 @@ def _columns() -> tuple[Column, ...]:
 
 
 def character_values(inputs: ReportInputs) -> Values:
-    """The means of every metric that counts characters."""
+    """Return the means of every metric that counts characters."""
     rows = (
         row for row in inputs.config_metrics.to_pylist() if row["metric"] in registry.characters()
     )
@@ -44,7 +44,7 @@ def character_values(inputs: ReportInputs) -> Values:
 
 
 def characters(experiment: Experiment, inputs: ReportInputs) -> Blocks:
-    """Every configuration at the usual depth, part by part, and at every depth."""
+    """Return every configuration at the usual depth, part by part, and at every depth."""
     values = character_values(inputs)
     if not values:
         return [Heading("Characters"), paragraph("No configuration was measured.")]
@@ -74,7 +74,9 @@ def _all(experiment: Experiment, values: Values, k: int) -> Table:
 
 
 def _by_part(experiment: Experiment, values: Values, k: int, parts: Sequence[str]) -> Blocks:
-    """A row a configuration and part; ``macro``, the parts' mean, and the whole behind them."""
+    """Return a row a configuration and part; ``macro``, the parts' mean, and the whole behind
+    them.
+    """
     shown = [(config, part) for config in _measured(experiment, values) for part in (*parts, None)]
     rows = tuple((c, part or WHOLE, *_row(values, c, part, k)) for c, part in shown)
     marked = frozenset(n for n, (c, _) in enumerate(shown) if c == experiment.baseline)
@@ -84,7 +86,9 @@ def _by_part(experiment: Experiment, values: Values, k: int, parts: Sequence[str
 
 
 def _by_k(experiment: Experiment, values: Values) -> Blocks:
-    """A row a configuration and depth; one past the experiment's depth is said to be absent."""
+    """Return a row a configuration and depth; one past the experiment's depth is said to be
+    absent.
+    """
     ks = registry.character_ks(experiment.further)
     shown = [
         (config, k) for config in _measured(experiment, values) for k in ks if k <= experiment.depth
@@ -103,7 +107,7 @@ def _by_k(experiment: Experiment, values: Values) -> Blocks:
 
 
 def _picture(experiment: Experiment, values: Values, k: int) -> Picture:
-    """The budget beside what it bought: a panel each, a bar a configuration."""
+    """Return the budget beside what it bought: a panel each, a bar a configuration."""
     titles = {
         "chars_retrieved": f"characters retrieved at {k}",
         "char_precision_union": f"precision at {k}, union",
@@ -125,7 +129,7 @@ def _picture(experiment: Experiment, values: Values, k: int) -> Picture:
 
 
 def _highest(values: Values, metric: str, k: int) -> float:
-    """Where the scale of a metric ends: 1, or the most characters that any retrieved."""
+    """Return where the scale of a metric ends: 1, or the most characters that any retrieved."""
     if metric != "chars_retrieved":
         return 1.0
     found = (v for (_, subset, m, n), v in values.items() if (subset, m, n) == (None, metric, k))
@@ -137,6 +141,6 @@ def _row(values: Values, config: str, part: str | None, k: int) -> list[Value]:
 
 
 def _measured(experiment: Experiment, values: Values) -> list[str]:
-    """The configurations that have values, in the experiment's order."""
+    """Return the configurations that have values, in the experiment's order."""
     found = {config for config, *_ in values}
     return [c.name for c in experiment.configurations if c.name in found]

@@ -57,7 +57,7 @@ WON: dict[str, tuple[str, str]] = {
 
 
 def lost_words(experiment: Experiment, inputs: ReportInputs, baseline: str) -> Iterator[Block]:
-    """Where the baseline lost what it does not show: the first step that did, counted."""
+    """Yield where the baseline lost what it does not show: the first step that did, counted."""
     k, note = shown_depth(
         experiment.depth, registry.label_ks(experiment.context), experiment.context
     )
@@ -94,7 +94,7 @@ def lost_words(experiment: Experiment, inputs: ReportInputs, baseline: str) -> I
 
 
 def headroom_words(experiment: Experiment, inputs: ReportInputs, baseline: str) -> Iterator[Block]:
-    """The most that ranking, search and cutting could win, one after the other."""
+    """Yield the most that ranking, search and cutting could win, one after the other."""
     k, note = shown_depth(
         experiment.depth, registry.label_ks(experiment.context), experiment.context
     )

@@ -37,7 +37,7 @@ Line = tuple[Inline, ...]
 
 
 def fingerprint_table(experiment: Experiment, inputs: ReportInputs, baseline: str) -> Table:
-    """Each configuration's hashes, as the table ``fingerprints`` has them."""
+    """Return each configuration's hashes, as the table ``fingerprints`` has them."""
     prints = by_config(inputs.fingerprints)
     rows = tuple(
         (c.name, prints[c.name][INDEX_PRINT], prints[c.name][RANKING_PRINT])
@@ -52,7 +52,9 @@ def fingerprint_table(experiment: Experiment, inputs: ReportInputs, baseline: st
 
 
 def short_lists(experiment: Experiment) -> Blocks:
-    """Which metrics look deeper than the rankings go, and so are absent; [] where none does."""
+    """Return which metrics look deeper than the rankings go, and so are absent; [] where none
+    does.
+    """
     lines: list[Line] = [(Code(name), f": {why}.") for name, why in _absent(experiment).items()]
     return [Items(tuple(lines))] if lines else []
 
@@ -62,7 +64,7 @@ def _absent(experiment: Experiment) -> dict[str, str]:
 
 
 def chunk_groups(experiment: Experiment, inputs: ReportInputs) -> Blocks:
-    """Who searches the same chunks, where not all do; [] where all do."""
+    """Return who searches the same chunks, where not all do; [] where all do."""
     prints = by_config(inputs.fingerprints)
     groups = same_chunks(prints, inputs.measured(experiment))
     if len(groups) < 2:
@@ -88,7 +90,7 @@ def chunk_groups(experiment: Experiment, inputs: ReportInputs) -> Blocks:
 def other_chunks(
     experiment: Experiment, inputs: ReportInputs, pairs: Iterable[tuple[str, str]]
 ) -> Blocks:
-    """Those of ``pairs`` of configurations that have different chunks, and how different."""
+    """Return those of ``pairs`` of configurations that have different chunks, and how different."""
     prints = by_config(inputs.fingerprints)
     different = [p for p in dict.fromkeys(pairs) if len(same_chunks(prints, p)) > 1]
     if not different:
@@ -119,7 +121,7 @@ def other_chunks(
 
 
 def _chunk_counting(experiment: Experiment, inputs: ReportInputs) -> str:
-    """The metrics shown that count chunks, in a line."""
+    """Return the metrics shown that count chunks, in a line."""
     names = metric_names(facts.means(inputs.config_metrics).values(), experiment.context)
     found = [name for name in names if name.partition("@")[0] in registry.chunk_counting()]
     return " and ".join(part for part in (", ".join(found[:-1]), *found[-1:]) if part)

@@ -45,7 +45,9 @@ _MATCHING: tuple[Callable[[str], str], ...] = (
 
 
 def levers(experiment: Experiment, inputs: ReportInputs) -> Blocks:
-    """Every two configurations that differ in one lever, in the direction of the experiment."""
+    """Return every two configurations that differ in one lever, in the direction of the
+    experiment.
+    """
     if why := no_top(experiment):
         return [Heading("What one lever does"), paragraph(why)]
     order = _positions(experiment)
@@ -71,7 +73,7 @@ def levers(experiment: Experiment, inputs: ReportInputs) -> Blocks:
 
 
 def hybrid(experiment: Experiment, inputs: ReportInputs) -> Blocks:
-    """What hybrid retrieval did against dense, all else equal."""
+    """Return what hybrid retrieval did against dense, all else equal."""
     if why := no_top(experiment):
         return [Heading("Hybrid against dense"), paragraph(why)]
     retriever = {c.name: c.retriever for c in experiment.configurations}
@@ -98,7 +100,9 @@ def hybrid(experiment: Experiment, inputs: ReportInputs) -> Blocks:
 
 
 def matching(experiment: Experiment, inputs: ReportInputs) -> Blocks:
-    """How BM25 matches words, and what it cannot tell apart or does not read; [] without BM25."""
+    """Return how BM25 matches words, and what it cannot tell apart or does not read; [] without
+    BM25.
+    """
     stats = indexed(inputs.config_stats.to_pylist(), "config", "stat")
     users = [c for c in experiment.configurations if c.uses_bm25]
     if not any((c.name, "bm25_queries_without_token") in stats for c in users):
@@ -132,7 +136,7 @@ def matching(experiment: Experiment, inputs: ReportInputs) -> Blocks:
 
 
 def documents(experiment: Experiment, inputs: ReportInputs) -> Blocks:
-    """Documents without a header, chunks from wrong documents, and what the filters did."""
+    """Return documents without a header, chunks from wrong documents, and what the filters did."""
     stats = indexed(inputs.config_stats.to_pylist(), "config", "stat")
     rows = tuple(
         (c.name, stats.get((c.name, "wrong_document_share"))) for c in experiment.configurations
@@ -165,7 +169,7 @@ def documents(experiment: Experiment, inputs: ReportInputs) -> Blocks:
 
 
 def failures(experiment: Experiment, inputs: ReportInputs) -> Blocks:
-    """Failing queries by label, for every configuration."""
+    """Return failing queries by label, for every configuration."""
     if why := no_top(experiment):
         return [Heading("Failure labels"), paragraph(why)]
     labels = labels_at(experiment)
@@ -207,7 +211,7 @@ def failures(experiment: Experiment, inputs: ReportInputs) -> Blocks:
 
 
 def _label_picture(counts: Mapping[str, Mapping[str, int]], labels: Sequence[str]) -> Blocks:
-    """A panel a configuration, all on one scale."""
+    """Return a panel a configuration, all on one scale."""
     highest = max((n for found in counts.values() for n in found.values()), default=0)
     if not highest:
         return []
@@ -240,7 +244,7 @@ def _filters(experiment: Experiment, inputs: ReportInputs) -> Blocks:
 
 
 def _pairs(experiment: Experiment, inputs: ReportInputs) -> list[dict[str, Any]]:
-    """The rows of config_pairs, in the experiment's order of configurations."""
+    """Return the rows of config_pairs, in the experiment's order of configurations."""
     order = _positions(experiment)
     pairs = inputs.config_pairs.to_pylist()
     return sorted(pairs, key=lambda p: (order[p["from_config"]], order[p["to_config"]]))

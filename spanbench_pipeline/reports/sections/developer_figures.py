@@ -31,7 +31,7 @@ _NOT_MEASURED = "A dash means not measured, or undefined; it never stands for ze
 
 
 def metrics(experiment: Experiment, inputs: ReportInputs) -> Blocks:
-    """Every configuration and every metric, with what the metrics say."""
+    """Return every configuration and every metric, with what the metrics say."""
     names = metric_names(facts.means(inputs.config_metrics).values(), experiment.context)
     if not names:
         return [Heading("Metrics"), paragraph("No configuration was measured.")]
@@ -51,7 +51,7 @@ def metrics(experiment: Experiment, inputs: ReportInputs) -> Blocks:
 
 
 def chunkers(experiment: Experiment, inputs: ReportInputs) -> Blocks:
-    """What each chunker makes possible, and its settings."""
+    """Return what each chunker makes possible, and its settings."""
     rows_by_stat = indexed(inputs.chunk_stats.to_pylist(), "chunker", "stat")
     found = {stat for _, stat in rows_by_stat}
     k = experiment.context
@@ -78,7 +78,7 @@ def chunkers(experiment: Experiment, inputs: ReportInputs) -> Blocks:
 
 
 def clause_types(experiment: Experiment, inputs: ReportInputs) -> Blocks:
-    """The mean of mrr by clause type, a column a configuration."""
+    """Return the mean of mrr by clause type, a column a configuration."""
     measured = inputs.measured(experiment)
     values: dict[str, dict[str, float | None]] = {}
     n_queries: dict[str, int] = {}
@@ -102,7 +102,7 @@ def clause_types(experiment: Experiment, inputs: ReportInputs) -> Blocks:
 
 
 def _partly_defined(inputs: ReportInputs) -> Blocks:
-    """The means that leave queries out because their value is undefined there."""
+    """Return the means that leave queries out because their value is undefined there."""
     rows = tuple(
         (row["config"], metric_label(row["metric"], row["k"]), row["n_queries"])
         for row in rows_of(inputs.config_metrics, subset=None)
@@ -115,7 +115,7 @@ def _partly_defined(inputs: ReportInputs) -> Blocks:
 
 
 def _attained(experiment: Experiment, inputs: ReportInputs) -> Blocks:
-    """Precision against what the chunker makes possible."""
+    """Return precision against what the chunker makes possible."""
     head = Heading("Attained share of the precision ceiling", 3)
     if why := no_top(experiment):
         return [head, paragraph(why)]

@@ -33,7 +33,9 @@ SUCCESS = "none: the query does not fail"
 
 
 def forensic(experiment: Experiment, inputs: ReportInputs) -> Blocks:
-    """Labels at the usual depth, how stable they are, and how they relate to failure labels."""
+    """Return labels at the usual depth, how stable they are, and how they relate to failure
+    labels.
+    """
     k, note = shown_depth(
         experiment.depth, registry.label_ks(experiment.context, experiment.further)
     )
@@ -72,7 +74,7 @@ def _table(experiment: Experiment, counts: facts.Counts, k: int) -> Table:
 
 
 def _picture(counts: facts.Counts, k: int) -> Blocks:
-    """A panel a configuration, all on one scale: the number of queries."""
+    """Return a panel a configuration, all on one scale: the number of queries."""
     most = max((found.total() for found in counts.values()), default=0)
     panels = tuple(
         Panel(
@@ -88,7 +90,7 @@ def _picture(counts: facts.Counts, k: int) -> Blocks:
 
 
 def _stability(experiment: Experiment, labels: pa.Table, k: int) -> Blocks:
-    """How many queries have the same label under other settings."""
+    """Return how many queries have the same label under other settings."""
     rows: dict[str, list[dict[str, str | None]]] = {}
     for row in rows_of(labels, k=k):
         if row["label"] is None:
@@ -125,7 +127,7 @@ def _stable(config: str, queries: list[dict[str, str | None]] | None) -> tuple[V
 
 
 def _cross(experiment: Experiment, inputs: ReportInputs) -> Blocks:
-    """A row a configuration and failure label, a column a forensic label."""
+    """Return a row a configuration and failure label, a column a forensic label."""
     head = Heading("Beside the failure labels", 3)
     if experiment.depth < experiment.context:
         why = f"Not measured: failure labels look at the top {experiment.context}, and "

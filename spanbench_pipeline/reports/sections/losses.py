@@ -48,7 +48,7 @@ Bounds = Mapping[str, float]
 
 
 def stages_by_config(experiment: Experiment) -> dict[str, tuple[str, ...]]:
-    """Configuration -> the stages that it has, both in order."""
+    """Return configuration -> the stages that it has, both in order."""
     return {
         c.name: stages_of(
             routing=bool(c.routing),
@@ -78,7 +78,7 @@ def waterfall_panels(
     *,
     subset: str | None = None,
 ) -> list[Panel]:
-    """A waterfall for each of ``configs`` that was measured, in their order."""
+    """Return a waterfall for each of ``configs`` that was measured, in their order."""
     found = facts.bounds(headroom, k, subset)
     return [
         waterfall_panel(config, found[config], marked=config == baseline)
@@ -95,7 +95,9 @@ def headroom_table(
     *,
     subset: str | None = None,
 ) -> Table:
-    """What is grounded and what each stage costs; a configuration not measured has dashes."""
+    """Return what is grounded and what each stage costs; a configuration not measured has
+    dashes.
+    """
     found = facts.bounds(headroom, k, subset)
     rows = tuple((config, *_row(found.get(config))) for config in configs)
     columns = (Column("configuration"), *_cost_columns(k))
@@ -106,7 +108,9 @@ def headroom_table(
 def parts_table(
     headroom: pa.Table, k: int, configs: Sequence[str], parts: Sequence[str], baseline: str = ""
 ) -> Table:
-    """The same for each part of a pooled corpus; a configuration not measured has no rows."""
+    """Return the same for each part of a pooled corpus; a configuration not measured has no
+    rows.
+    """
     by_part = {part: facts.bounds(headroom, k, part) for part in parts}
     shown = [(c, part) for c in configs for part in parts if c in by_part[part]]
     rows = tuple((config, part, *_row(by_part[part][config])) for config, part in shown)
@@ -118,7 +122,7 @@ def parts_table(
 def stage_panels(
     span_states: pa.Table, k: int, stages: Mapping[str, Sequence[str]], baseline: str = ""
 ) -> list[Panel]:
-    """One panel a configuration that was measured, a bar a stage it has, all on one scale.
+    """Return one panel a configuration that was measured, a bar a stage it has, all on one scale.
 
     ``stages`` says which stages each configuration has, in the order to show them.
     """
@@ -164,7 +168,7 @@ def losses(
     parts: Sequence[str] = (),
     note: str = "",
 ) -> list[Block]:
-    """Both, as sections of a report: the stage that lost each span, and the waterfalls.
+    """Return both, as sections of a report: the stage that lost each span, and the waterfalls.
 
     ``parts``: those of a pooled corpus; ``note``: what is to be said of k.
     """
@@ -210,7 +214,9 @@ def _row(bounds: Bounds | None) -> list[Value]:
 def _counted(
     counts: Counter[str | None] | None, has: Sequence[str], shown: Sequence[str | None]
 ) -> list[Value]:
-    """All lost spans, then those of each stage shown; a dash where there is no such stage."""
+    """Return all lost spans, then those of each stage shown; a dash where there is no such
+    stage.
+    """
     if counts is None:
         return [None] * (1 + len(shown))
     known = {*has, None}

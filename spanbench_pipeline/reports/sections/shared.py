@@ -17,7 +17,8 @@ from spanbench_pipeline.reports.render.blocks import Bar, Column, Panel, Picture
 
 
 def shown_depth(depth: int, ks: Iterable[int], wanted: int = facts.USUAL_DEPTH) -> tuple[int, str]:
-    """The k of ``ks`` to show of rankings that are ``depth`` deep; "" or why it is not ``wanted``.
+    """Return the k of ``ks`` to show of rankings that are ``depth`` deep; "" or why it is not
+    ``wanted``.
 
     A k past the depth was not measured: the deepest that was stands in for it, and it is said.
     """
@@ -31,24 +32,29 @@ def shown_depth(depth: int, ks: Iterable[int], wanted: int = facts.USUAL_DEPTH) 
 
 
 def no_top(experiment: Experiment) -> str:
-    """Why nothing is measured of the context, as a sentence; "" where rankings reach it."""
+    """Return why nothing is measured of the context, as a sentence; "" where rankings reach it."""
     why = unreached(experiment.context, experiment.depth)
     return f"Not measured: {why}." if why else ""
 
 
 def labels_at(experiment: Experiment) -> list[str]:
-    """The failure labels that lists cut at the depth can have, in the order they are tried."""
+    """Return the failure labels that lists cut at the depth can have, in the order they are
+    tried.
+    """
     return list(EVERY_LABEL if experiment.depth == experiment.context else LABELS)
 
 
 def compared_parts(table: pa.Table) -> list[str]:
-    """The same, of a corpus that has more than one part: else there is nothing to compare."""
+    """Return the same, of a corpus that has more than one part: else there is nothing to
+    compare.
+    """
     parts = facts.parts_of(table)
     return parts if len(parts) > 2 else []
 
 
 def metric_names(means: Iterable[Mapping[str, float | None]], context: int) -> list[str]:
-    """The metrics that ``means`` have: the standard ones in their order, then others by name.
+    """Return the metrics that ``means`` have: the standard ones in their order, then others by
+    name.
 
     Those that count characters are left out: five at every k have tables of their own.
     """
@@ -65,7 +71,7 @@ def metric_names(means: Iterable[Mapping[str, float | None]], context: int) -> l
 def metric_table(
     experiment: Experiment, inputs: ReportInputs, baseline: str, caption: str = ""
 ) -> Table:
-    """Every configuration and every metric, in the experiment's order.
+    """Return every configuration and every metric, in the experiment's order.
 
     A configuration that was not measured has dashes and says why.
     """
@@ -86,12 +92,12 @@ def metric_table(
 
 
 def marked_rows(experiment: Experiment, baseline: str) -> frozenset[int]:
-    """The position of the baseline among the configurations."""
+    """Return the position of the baseline among the configurations."""
     return frozenset(n for n, c in enumerate(experiment.configurations) if c.name == baseline)
 
 
 def metric_bars(experiment: Experiment, inputs: ReportInputs, baseline: str) -> Picture:
-    """One panel a metric, one bar a configuration, all from 0 to 1."""
+    """Return one panel a metric, one bar a configuration, all from 0 to 1."""
     means = facts.means(inputs.config_metrics)
     panels = tuple(
         Panel(
@@ -108,6 +114,6 @@ def metric_bars(experiment: Experiment, inputs: ReportInputs, baseline: str) -> 
 
 
 def label_bars(title: str, counts: Sequence[tuple[str, int]], maximum: int) -> Panel:
-    """One bar a label, on a scale that ends at ``maximum``."""
+    """Return one bar a label, on a scale that ends at ``maximum``."""
     bars = tuple(Bar(label, count) for label, count in counts)
     return Panel(title, bars, maximum=maximum, format="count")

@@ -93,7 +93,9 @@ MEAN = "mean"
 
 
 def yardsticks(experiment: Experiment, inputs: ReportInputs) -> Blocks:
-    """The published figures beside ours, in the published scoring; [] where there are none."""
+    """Return the published figures beside ours, in the published scoring; [] where there are
+    none.
+    """
     published = PUBLISHED.get(str(experiment.source.get("kind")))
     values = character_values(inputs)
     if published is None or not values:
@@ -112,14 +114,15 @@ def yardsticks(experiment: Experiment, inputs: ReportInputs) -> Blocks:
 
 
 def _parts(published: Yardsticks, found: Sequence[str]) -> list[str]:
-    """The published parts that the corpus has; the mean over them only where it has all."""
+    """Return the published parts that the corpus has; the mean over them only where it has all."""
     named = list(published.figures[0].by_part)
     parts = [part for part in named if part in found and part != MACRO]
     return named if len(parts) == len(named) - 1 else parts
 
 
 def _table(experiment: Experiment, values: Values, figure: Figure, parts: Sequence[str]) -> Table:
-    """The published row first, then a row a configuration, with what its figures were bought with.
+    """Return the published row first, then a row a configuration, with what its figures were bought
+    with.
 
     A configuration that was not measured, and a k past the depth, has dashes.
     """
@@ -146,7 +149,7 @@ def _table(experiment: Experiment, values: Values, figure: Figure, parts: Sequen
 
 
 def _reading(experiment: Experiment, inputs: ReportInputs) -> Items:
-    """What the figures show, and what they do not."""
+    """Return what the figures show, and what they do not."""
     encoders = sorted({c.encoder for c in experiment.configurations if c.encoder})
     ours = f"ours are {', '.join(encoders)}" if encoders else "ours use none"
     n_queries, n_documents = inputs.queries.num_rows, inputs.documents.num_rows
