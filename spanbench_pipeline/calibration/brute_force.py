@@ -48,6 +48,7 @@ def _hold(where: str, world: World, measured: Measured, tallies: Tallies) -> Non
     _labels(where, asked, world.context, measured, tallies)
     _spans(where, asked, measured, tallies)
     _bounds(where, asked, measured, tallies)
+    _chunks(where, asked, world.context, measured, tallies)
 
 
 Queries = dict[str, oracle.Asked]
@@ -56,7 +57,7 @@ Queries = dict[str, oracle.Asked]
 def _metrics(
     where: str, asked: Queries, context: int, measured: Measured, tallies: Tallies
 ) -> None:
-    expected = {q: oracle.metrics(a, context) for q, a in asked.items()}
+    expected = {q: oracle.metrics(a, context=context) for q, a in asked.items()}
     for row in measured.tables["query_metrics"].to_pylist():
         query, metric, k, value = (row[c] for c in ("query_id", "metric", "k", "value"))
         at = f"{where}, {query}"
@@ -80,7 +81,9 @@ def _labels(where: str, asked: Queries, context: int, measured: Measured, tallie
     labels = {row["query_id"]: row["label"] for row in rows}
     for query_id, query in asked.items():
         at = f"{where}, {query_id}"
-        tallies.add("failure label", at, labels.get(query_id), oracle.failure_label(query, context))
+        tallies.add(
+            "failure label", at, labels.get(query_id), oracle.failure_label(query, context=context)
+        )
 
 
 def _spans(where: str, asked: Queries, measured: Measured, tallies: Tallies) -> None:
@@ -89,7 +92,7 @@ def _spans(where: str, asked: Queries, measured: Measured, tallies: Tallies) -> 
         span = query.gold[row["span_no"]]
         at = f"{where}, {row['query_id']}, span {row['span_no']}, k {k}"
         tallies.add("state", at, row["state"], oracle.state(query, span, k))
-        covered = oracle.Asked.covered(query, span, k)
+        covered = query.covered(span, k)
         tallies.add("covered characters", at, row["covered_chars"], covered)
         tallies.add("severed", at, row["severed"], oracle.severed(query, span))
         tallies.add("lost stage", at, row["lost_stage"], oracle.lost_stage(query, span, k))
@@ -102,3 +105,10 @@ def _bounds(where: str, asked: Queries, measured: Measured, tallies: Tallies) ->
             mean = sum(values) / len(values)
             at = f"{where}, {row['bound']}, k {row['k']}"
             tallies.add("headroom", at, row["value"], mean)
+
+
+def _chunks(where: str, asked: Queries, context: int, measured: Measured, tallies: Tallies) -> None:
+    expected = oracle.chunk_stats(list(asked.values()), context=context)
+    for row in measured.tables["chunk_stats"].to_pylist():
+        at = f"{where}, {row['stat']}"
+        tallies.add("chunk statistics", at, row["value"], expected[row["stat"]])

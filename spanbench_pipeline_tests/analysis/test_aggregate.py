@@ -14,14 +14,15 @@ from spanbench_pipeline.analysis.aggregate import (
     config_metrics,
     values_by_query,
 )
+from spanbench_pipeline.calibration import oracle
 from spanbench_pipeline.checks import invariants
 from spanbench_pipeline.core import tables
 from spanbench_pipeline.core.errors import InputError
 from spanbench_pipeline.metrics import registry
 from spanbench_pipeline.metrics.character_metrics import character_metrics
 from spanbench_pipeline.metrics.chunk_metrics import query_metrics
+from spanbench_pipeline.metrics.metric import metric_label
 from spanbench_pipeline.metrics.quality.characters import DEPTHS
-from spanbench_pipeline_tests.metrics import character_oracle, oracle
 from spanbench_pipeline_tests.metrics.cases import CONFIG, CORPUS, Case, beside_another, cases
 from spanbench_pipeline_tests.metrics.places import Placed, placed_cases
 
@@ -134,7 +135,7 @@ def test_macro_is_the_mean_of_the_parts_means(case: Placed) -> None:
             of_part = {
                 part: oracle.mean(
                     [
-                        character_oracle.metrics(case, query, k)[metric]
+                        oracle.character_metrics(case.asked(query), k, as_given=False)[metric]
                         for query, subset in case.subsets.items()
                         if part in (None, subset)
                     ]
@@ -182,7 +183,7 @@ def test_means_over_a_corpus_equal_the_oracle(case: Case) -> None:
     }
     assert len(whole) == 7
     for key, (value, n) in whole.items():
-        values = [oracle.metrics(case, q)[key] for q in case.gold]
+        values = [oracle.metrics(case.asked(q), context=5)[metric_label(*key)] for q in case.gold]
         defined = [v for v in values if v is not None]
         assert n == len(defined)
         assert value == (pytest.approx(oracle.mean(defined)) if defined else None)

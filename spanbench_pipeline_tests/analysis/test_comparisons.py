@@ -12,9 +12,9 @@ from hypothesis import strategies as st
 from spanbench_pipeline.analysis.chunk_stats import chunk_stats
 from spanbench_pipeline.analysis.comparisons import config_pairs, filter_pairs
 from spanbench_pipeline.analysis.config_stats import config_stats
+from spanbench_pipeline.calibration import oracle
 from spanbench_pipeline.config.experiment import Configuration
 from spanbench_pipeline.metrics.chunk_metrics import query_metrics
-from spanbench_pipeline_tests.metrics import oracle
 from spanbench_pipeline_tests.metrics.cases import (
     CHUNKER,
     CORPUS,
@@ -87,15 +87,15 @@ def pairs_of(of: Rankings) -> dict[tuple[str, str], dict[str, Any]]:
 
 
 def grounded(case: Case) -> set[str]:
-    return {q for q in case.gold if not oracle.failed(case, q)}
+    return {q for q in case.gold if not case.asked(q).failed(5)}
 
 
 def top_relevant(case: Case) -> set[tuple[str, str]]:
     return {
         (q, chunk)
         for q in case.gold
-        for chunk in oracle.ranking(case, q)[:5]
-        if chunk in oracle.relevant(case, q)
+        for chunk in case.ids(case.asked(q).ranked[:5])
+        if case.chunks[chunk] in case.asked(q).relevant
     }
 
 
@@ -129,10 +129,11 @@ def test_config_stats_equal_the_oracle(of: Rankings) -> None:
     table = config_stats(CONFIGURATIONS, metrics, stats, ranked, gold, corpus=CORPUS)
     found = {(row["config"], row["stat"]): row["value"] for row in table.to_pylist()}
     for name, case in of.items():
-        top = [(q, c) for q in case.gold for c in oracle.ranking(case, q)[:5]]
-        wrong = [case.chunks[c][0] not in {d for d, _, _ in case.gold[q]} for q, c in top]
-        ceiling = oracle.chunk_stats(case)["precision_ceiling"]
-        precision = oracle.mean([oracle.metrics(case, q)["precision", 5] for q in case.gold])
+        asked = [case.asked(q) for q in case.gold]
+        top = [(q, c) for q in case.gold for c in case.asked(q).ranked[:5]]
+        wrong = [c[0] not in {d for d, _, _ in case.gold[q]} for q, c in top]
+        ceiling = oracle.chunk_stats(asked, context=5)["precision_ceiling"]
+        precision = oracle.mean([oracle.metrics(a, context=5)["precision@5"] for a in asked])
         attained = pytest.approx(precision / ceiling) if ceiling else None
         assert found.pop((name, "precision_attained")) == attained
         assert found.pop((name, "wrong_document_share")) == (oracle.mean(wrong) if wrong else None)

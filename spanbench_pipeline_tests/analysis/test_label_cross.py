@@ -6,10 +6,10 @@ import pytest
 from hypothesis import given, settings
 
 from spanbench_pipeline.analysis.label_cross import label_cross
+from spanbench_pipeline.calibration import oracle
 from spanbench_pipeline.core import tables
 from spanbench_pipeline.metrics.failure_labels import failure_labels
 from spanbench_pipeline.metrics.forensic_labels import forensic_labels
-from spanbench_pipeline_tests.metrics import character_oracle, oracle
 from spanbench_pipeline_tests.metrics.cases import (
     CONFIG,
     CORPUS,
@@ -18,7 +18,6 @@ from spanbench_pipeline_tests.metrics.cases import (
     cases,
     tiles,
 )
-from spanbench_pipeline_tests.metrics.places import Placed
 
 
 def crossed(case: Case, depth: int = 30) -> dict[tuple[str | None, str | None], int]:
@@ -66,14 +65,10 @@ def test_labels_side_by_side() -> None:
 
 @settings(max_examples=60, deadline=None)
 @given(cases())
-def test_counts_equal_both_oracles(case: Case) -> None:
-    placed = Placed(
-        gold={query: oracle.gold_spans(case, query) for query in case.gold},
-        ranked={q: [case.chunks[c] for c in ranked] for q, ranked in case.rankings.items()},
-        chunks=list(case.chunks.values()),
-    )
+def test_counts_equal_the_oracle(case: Case) -> None:
     expected = Counter(
-        (oracle.label(case, q), character_oracle.label(placed, q, 5)) for q in case.gold
+        (oracle.failure_label(asked, context=5), oracle.forensic_label(asked, 5))
+        for asked in map(case.asked, case.gold)
     )
     assert crossed(case) == expected
 

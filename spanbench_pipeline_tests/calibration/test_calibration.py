@@ -13,11 +13,10 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 import pytest
-from hypothesis import given, settings
 
 from spanbench_pipeline.analysis import aggregate
 from spanbench_pipeline.analysis.headroom import BOUNDS
-from spanbench_pipeline.calibration import brute_force, components, formula, golden, library, oracle
+from spanbench_pipeline.calibration import brute_force, components, formula, golden, library
 from spanbench_pipeline.calibration.calibration import calibrate
 from spanbench_pipeline.calibration.report import difference, report
 from spanbench_pipeline.calibration.tally import Tallies, Tally
@@ -26,10 +25,6 @@ from spanbench_pipeline.metrics import chunk_metrics, forensic_labels, registry
 from spanbench_pipeline.metrics.failure_labels import LABELS
 from spanbench_pipeline.reports.render import html, markdown
 from spanbench_pipeline.scoring import measured
-from spanbench_pipeline_tests.metrics import character_oracle
-from spanbench_pipeline_tests.metrics import oracle as other_oracle
-from spanbench_pipeline_tests.metrics.cases import Case, cases
-from spanbench_pipeline_tests.metrics.places import Placed, placed_cases
 
 
 def test_everything_agrees() -> None:
@@ -58,33 +53,6 @@ def test_every_metric_label_state_and_bound_has_a_vector() -> None:
     assert {n.partition("@")[0] for n, _ in values if n.startswith("bound")} == {
         f"bound {bound}" for bound in BOUNDS
     }
-
-
-@settings(max_examples=60, deadline=None)
-@given(cases())
-def test_two_oracles_written_apart_agree(case: Case) -> None:
-    for query in case.gold:
-        listed = [case.chunks[c] for c in case.rankings[query]]
-        asked = oracle.Asked(case.gold[query], listed, list(case.chunks.values()))
-        expected = {
-            (m if k is None else f"{m}@{k}"): value
-            for (m, k), value in other_oracle.metrics(case, query).items()
-        }
-        assert oracle.metrics(asked) == pytest.approx(expected)
-        assert oracle.failure_label(asked) == other_oracle.label(case, query)
-
-
-@settings(max_examples=60, deadline=None)
-@given(placed_cases())
-def test_two_oracles_of_characters_written_apart_agree(case: Placed) -> None:
-    for query, gold in case.gold.items():
-        asked = oracle.Asked(gold, case.ranked[query], case.chunks or [])
-        for k in (1, 2, 5, 16):
-            expected = character_oracle.metrics(case, query, k, foreign=True)
-            assert oracle.character_metrics(asked, k) == pytest.approx(expected)
-            assert oracle.forensic_label(asked, k) == character_oracle.label(case, query, k)
-            assert oracle.stability(asked, k) == character_oracle.stability(case, query, k)
-            assert oracle.excess(asked, k) == character_oracle.excess(case, query, k)
 
 
 def blind(read: Callable[..., spans.Spans]) -> Callable[..., spans.Spans]:

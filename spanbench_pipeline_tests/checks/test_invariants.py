@@ -9,13 +9,13 @@ import pytest
 from hypothesis import given, settings
 
 from spanbench_pipeline.analysis.aggregate import config_metrics
+from spanbench_pipeline.calibration import oracle
 from spanbench_pipeline.checks import invariants
 from spanbench_pipeline.core import tables
 from spanbench_pipeline.metrics import registry
 from spanbench_pipeline.metrics.character_metrics import character_metrics
 from spanbench_pipeline.metrics.chunk_metrics import query_metrics
 from spanbench_pipeline.metrics.failure_labels import failure_labels
-from spanbench_pipeline_tests.metrics import oracle
 from spanbench_pipeline_tests.metrics.cases import CHUNKER, CONFIG, CORPUS, Case, cases, tiles
 
 Rows = list[dict[str, Any]]
@@ -57,7 +57,9 @@ def setting(number: int, **values: Any) -> Callable[[Rows], Any]:
 @settings(max_examples=50, deadline=None)
 @given(cases())
 def test_what_the_measures_make_holds(case: Case) -> None:
-    case = dataclasses.replace(case, rankings={q: oracle.ranking(case, q) for q in case.gold})
+    case = dataclasses.replace(
+        case, rankings={q: case.ids(case.asked(q).ranked) for q in case.gold}
+    )
     known = case.eval_set()
     scored = query_metrics(*case.tables(), corpus=CORPUS, config=CONFIG)
     labelled = failure_labels(*case.tables(), corpus=CORPUS, config=CONFIG)

@@ -12,7 +12,6 @@ from hypothesis import given, settings
 from spanbench_pipeline.core import evalset, tables
 from spanbench_pipeline.core.errors import InputError
 from spanbench_pipeline.core.evalset import Document, EvalSet, GoldSpan, Query
-from spanbench_pipeline_tests.metrics import oracle
 from spanbench_pipeline_tests.metrics.cases import CORPUS, Case, cases
 
 A = Document("A", "First", "Governing Law: Delaware", "a.txt", "text 1", {"version": "7"})
@@ -43,7 +42,7 @@ def test_gold_is_merged_into_maximal_runs(case: Case) -> None:
             "text": case.texts[doc_id][start:end],
         }
         for query in sorted(case.gold)
-        for number, (doc_id, start, end) in enumerate(oracle.gold_spans(case, query))
+        for number, (doc_id, start, end) in enumerate(case.asked(query).gold)
     ]
     assert evalset.gold_violations(known) == []
     assert evalset.text_violations(known.documents) == []

@@ -16,12 +16,12 @@ from urllib.parse import unquote
 import pyarrow.parquet as pq
 import pytest
 
+from spanbench_pipeline.calibration import oracle
+from spanbench_pipeline.calibration.world import Place
 from spanbench_pipeline.cli import fetch
 from spanbench_pipeline.config.project import Project
 from spanbench_pipeline_tests.corpora import legalbench_builders as copies
 from spanbench_pipeline_tests.end_to_end.conftest import CHECKOUT, edit, names, run
-from spanbench_pipeline_tests.metrics import character_oracle as oracle
-from spanbench_pipeline_tests.metrics.cases import Place
 from spanbench_pipeline_tests.metrics.places import Placed
 
 pytestmark = pytest.mark.integration
@@ -121,10 +121,12 @@ def test_the_tables_say_what_the_published_files_say(
             (r["query_id"], r["k"]): r["label"] for r in table(project, "forensic_labels", config)
         }
         for query in placed.gold:
+            asked = placed.asked(query)
             for k in KS:
-                for metric, expected in oracle.metrics(placed, query, k).items():
+                scored = oracle.character_metrics(asked, k, as_given=False)
+                for metric, expected in scored.items():
                     assert values[query, metric, k] == pytest.approx(expected, abs=1e-12)
-                assert labels[query, k] == oracle.label(placed, query, k)
+                assert labels[query, k] == oracle.forensic_label(asked, k)
 
     # Another fusion constant: the lists, the vectors and every other configuration stay.
     edit(project, "legalbench_mini", 'name = "clause + CC"', 'name = "clause + CC"\nalpha = 0.5')

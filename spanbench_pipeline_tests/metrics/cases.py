@@ -2,20 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 
 import pyarrow as pa
 from hypothesis import strategies as st
 
+from spanbench_pipeline.calibration.oracle import Asked
+from spanbench_pipeline.calibration.world import Place
 from spanbench_pipeline.core import evalset, tables
 
 CORPUS = "tiny"
 CHUNKER = "pieces"
 CONFIG = "mine"
-
-Place = tuple[str, int, int]
-"""(document, start, end)"""
 
 
 @dataclass(frozen=True)
@@ -80,6 +79,16 @@ class Case:
                     }
                 )
         return tables.from_rows("rankings", rows)
+
+    def asked(self, query: str) -> Asked:
+        """Return a query as the oracle takes it."""
+        ranked = [self.chunks[chunk_id] for chunk_id in self.rankings.get(query, ())]
+        return Asked(self.gold[query], ranked, list(self.chunks.values()))
+
+    def ids(self, pieces: Iterable[Place]) -> list[str]:
+        """Return the ids of chunks that are given by place, in their order."""
+        chunk_ids = {piece: chunk_id for chunk_id, piece in self.chunks.items()}
+        return [chunk_ids[piece] for piece in pieces]
 
     def tables(self) -> tuple[pa.Table, pa.Table, pa.Table, pa.Table]:
         """Rankings, gold spans, chunks, queries: what a measure of a configuration takes."""

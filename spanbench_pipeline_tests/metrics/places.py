@@ -10,9 +10,11 @@ from typing import Any
 import pyarrow as pa
 from hypothesis import strategies as st
 
+from spanbench_pipeline.calibration.oracle import Asked
+from spanbench_pipeline.calibration.world import Place
 from spanbench_pipeline.core import tables
 from spanbench_pipeline_tests.metrics import cases
-from spanbench_pipeline_tests.metrics.cases import CHUNKER, CONFIG, CORPUS, Place
+from spanbench_pipeline_tests.metrics.cases import CHUNKER, CONFIG, CORPUS
 
 NAMED: dict[str, str] = {"corpus": CORPUS, "config": CONFIG}
 
@@ -76,6 +78,12 @@ class Placed:
                 for q in self.gold
             ],
         )
+
+    def asked(self, query: str) -> Asked:
+        """Return a query as the oracle takes it."""
+        known = self.chunks is not None
+        ranked = self.ranked.get(query, [])
+        return Asked(self.gold[query], ranked, self.chunks or [], chunks_known=known)
 
     def tables(self) -> tuple[pa.Table, pa.Table, pa.Table | None, pa.Table]:
         """Rankings, gold spans, chunks (None: unknown), queries."""

@@ -9,11 +9,11 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from spanbench_pipeline.calibration import oracle
 from spanbench_pipeline.core.errors import InputError
 from spanbench_pipeline.metrics import registry
 from spanbench_pipeline.metrics.character_metrics import character_metrics
 from spanbench_pipeline.metrics.quality.characters import DEPTHS
-from spanbench_pipeline_tests.metrics import character_oracle as oracle
 from spanbench_pipeline_tests.metrics.cases import beside_another
 from spanbench_pipeline_tests.metrics.places import (
     NAMED,
@@ -120,7 +120,9 @@ def expected(case: Placed, foreign: bool) -> Cells:
         (query, metric, k): value
         for query in case.gold
         for k in DEPTHS
-        for metric, value in oracle.metrics(case, query, k, foreign=foreign).items()
+        for metric, value in oracle.character_metrics(
+            case.asked(query), k, as_given=foreign
+        ).items()
     }
 
 

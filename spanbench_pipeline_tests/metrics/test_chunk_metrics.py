@@ -4,9 +4,10 @@ import pyarrow as pa
 import pytest
 from hypothesis import given, settings
 
+from spanbench_pipeline.calibration import oracle
 from spanbench_pipeline.metrics import chunk_metrics
+from spanbench_pipeline.metrics.metric import metric_label
 from spanbench_pipeline_tests.golden.cases import GOLDEN, Golden
-from spanbench_pipeline_tests.metrics import oracle
 from spanbench_pipeline_tests.metrics.cases import CONFIG, CORPUS, Case, cases, tiles
 
 
@@ -27,7 +28,9 @@ def test_metrics_equal_the_oracle(case: Case) -> None:
     found = by_query(metrics_of(case))
     assert found.keys() == case.gold.keys()
     for query, values in found.items():
-        assert values == pytest.approx(oracle.metrics(case, query), rel=None, abs=1e-12)
+        expected = oracle.metrics(case.asked(query), context=5)
+        named = {metric_label(*key): value for key, value in values.items()}
+        assert named == pytest.approx(expected, rel=None, abs=1e-12)
 
 
 @settings(max_examples=60, deadline=None)
@@ -44,10 +47,10 @@ def test_outcomes_equal_the_oracle(case: Case) -> None:
             "doc_id": place[0],
             "start_char": place[1],
             "end_char": place[2],
-            "covered_chars": oracle.covered(case, query, place),
+            "covered_chars": case.asked(query).covered(place, 5),
         }
         for query in sorted(case.gold)
-        for number, place in enumerate(oracle.gold_spans(case, query))
+        for number, place in enumerate(case.asked(query).gold)
     ]
 
 

@@ -21,7 +21,6 @@ from spanbench_pipeline.metrics.forensic_labels import forensic_labels, span_sta
 from spanbench_pipeline.metrics.quality.characters import DEPTHS
 from spanbench_pipeline.metrics.query_metrics import query_metrics
 from spanbench_pipeline.tuning import objective
-from spanbench_pipeline_tests.metrics import oracle
 from spanbench_pipeline_tests.metrics.cases import CONFIG, CORPUS, Case, cases, tiles
 
 STANDARD = registry.of_results()
@@ -61,7 +60,7 @@ def test_figures_by_hand(depth: int) -> None:
 
 def cut(case: Case, depth: int) -> Case:
     """The case with every list closed up and cut, as a pipeline of that depth gives it."""
-    return replace(case, rankings={q: oracle.ranking(case, q)[:depth] for q in case.gold})
+    return replace(case, rankings={q: case.ids(case.asked(q).ranked)[:depth] for q in case.gold})
 
 
 def by_key(table: pa.Table) -> dict[Any, dict[str, Any]]:

@@ -6,10 +6,10 @@ from typing import Any
 import pytest
 from hypothesis import given, settings
 
+from spanbench_pipeline.calibration import oracle
 from spanbench_pipeline.config.experiment import LEVERS
 from spanbench_pipeline.metrics.failure_labels import LABELS, failure_labels
 from spanbench_pipeline_tests.golden.cases import GOLDEN, Golden
-from spanbench_pipeline_tests.metrics import oracle
 from spanbench_pipeline_tests.metrics.cases import CONFIG, CORPUS, Case, cases, tiles
 
 
@@ -21,7 +21,7 @@ def labels_of(case: Case) -> dict[str, dict[str, Any]]:
 @settings(max_examples=150, deadline=None)
 @given(cases())
 def test_labels_equal_the_oracle(case: Case) -> None:
-    expected = {q: oracle.label(case, q) for q in case.gold}
+    expected = {q: oracle.failure_label(case.asked(q), context=5) for q in case.gold}
     found = {q: row["label"] for q, row in labels_of(case).items()}
     assert found == {q: label for q, label in expected.items() if label}
 
@@ -31,21 +31,22 @@ def test_labels_equal_the_oracle(case: Case) -> None:
 def test_evidence_equals_the_oracle(case: Case) -> None:
     for query, row in labels_of(case).items():
         evidence = json.loads(row["evidence"])
-        ranked, lost = oracle.ranking(case, query), oracle.failed(case, query)
+        asked = case.asked(query)
+        ranked, lost = case.ids(asked.ranked), asked.failed(5)
         assert [(s["doc_id"], s["start"], s["end"]) for s in evidence["failed_spans"]] == lost
         for span, place in zip(evidence["failed_spans"], lost, strict=True):
-            covered = oracle.covered(case, query, place)
+            covered = asked.covered(place, 5)
             assert span["covered_chars"] == covered
             assert span["covered_share"] == covered / (place[2] - place[1])
             assert span["opening"] == case.texts[place[0]][place[1] : place[2]]
-        pieces = {place: oracle.touching(case, place) for place in lost}
+        pieces = {place: case.ids(asked.touching(place)) for place in lost}
         assert [
             [piece["chunk_id"] for piece in span["pieces"]] for span in evidence["severed_spans"]
         ] == [chunks for chunks in pieces.values() if len(chunks) > 1]
         touching = {chunk for chunks in pieces.values() for chunk in chunks}
         assert ids(evidence["missing_chunks"]) == touching - set(ranked)
         assert ids(evidence["ranks_below_5"]) == touching & set(ranked[5:])
-        assert ids(evidence["relevant_chunks"]) == oracle.relevant(case, query)
+        assert ids(evidence["relevant_chunks"]) == set(case.ids(asked.relevant))
         for piece in every_piece(evidence):
             place = case.chunks[piece["chunk_id"]]
             assert (piece["start"], piece["end"]) == place[1:]

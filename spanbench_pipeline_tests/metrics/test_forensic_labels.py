@@ -9,10 +9,10 @@ import pyarrow as pa
 import pytest
 from hypothesis import given, settings
 
+from spanbench_pipeline.calibration import oracle
 from spanbench_pipeline.metrics import registry
 from spanbench_pipeline.metrics.forensic_labels import LABELS, STATES, forensic_labels, span_states
 from spanbench_pipeline.metrics.quality.characters import DEPTHS
-from spanbench_pipeline_tests.metrics import character_oracle as oracle
 from spanbench_pipeline_tests.metrics.cases import beside_another
 from spanbench_pipeline_tests.metrics.places import (
     NAMED,
@@ -211,9 +211,10 @@ def test_without_chunks_what_depends_on_them_is_null() -> None:
 
 def check_labels(case: Placed) -> None:
     for (query, k), row in labelled(case).items():
-        assert row["label"] == oracle.label(case, query, k)
-        assert row["excess"] == oracle.excess(case, query, k)
-        assert json.loads(row["stability"]) == oracle.stability(case, query, k)
+        asked = case.asked(query)
+        assert row["label"] == oracle.forensic_label(asked, k)
+        assert row["excess"] == oracle.excess(asked, k)
+        assert json.loads(row["stability"]) == oracle.stability(asked, k)
 
 
 def check_states(case: Placed) -> None:
@@ -226,10 +227,10 @@ def check_states(case: Placed) -> None:
     }
     for (query, number, k), row in found.items():
         place = case.gold[query][number]
-        covered = oracle.covered(case, query, place, k)
-        assert row["covered_chars"] == covered
-        assert row["state"] == oracle.state(covered, place[2] - place[1])
-        assert row["severed"] == oracle.severed(case, place)
+        asked = case.asked(query)
+        assert row["covered_chars"] == asked.covered(place, k)
+        assert row["state"] == oracle.state(asked, place, k)
+        assert row["severed"] == oracle.severed(asked, place)
         assert row["lost_stage"] is None
 
 
@@ -259,9 +260,9 @@ def test_a_thousand_random_queries_at_once(seed: int) -> None:
 @given(placed_cases())
 def test_without_chunks_every_label_is_the_same_or_null(case: Placed) -> None:
     unknown = Placed(case.gold, case.ranked)
-    for key, row in labelled(unknown).items():
-        assert row["label"] == oracle.label(unknown, *key)
-        assert row["label"] in (None, oracle.label(case, *key))
+    for (query, k), row in labelled(unknown).items():
+        assert row["label"] == oracle.forensic_label(unknown.asked(query), k)
+        assert row["label"] in (None, oracle.forensic_label(case.asked(query), k))
 
 
 @settings(max_examples=60, deadline=None)

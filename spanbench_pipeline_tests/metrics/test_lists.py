@@ -8,7 +8,6 @@ from spanbench_pipeline.core import tables
 from spanbench_pipeline.core.errors import InputError
 from spanbench_pipeline.metrics.lists import deduplicate, read_lists
 from spanbench_pipeline.metrics.relevance import judge
-from spanbench_pipeline_tests.metrics import oracle
 from spanbench_pipeline_tests.metrics.cases import Case, beside_another, cases, tiles
 
 CASE = Case(
@@ -31,7 +30,7 @@ def lists(table: pa.Table) -> dict[tuple[str, str], list[tuple[int, str]]]:
 @given(cases())
 def test_the_first_occurrence_stays_and_the_rest_close_up(case: Case) -> None:
     expected = {
-        ("mine", q): [(rank, chunk) for rank, chunk in enumerate(oracle.ranking(case, q), 1)]
+        ("mine", q): [(rank, chunk) for rank, chunk in enumerate(case.ids(case.asked(q).ranked), 1)]
         for q in case.gold
         if case.rankings[q]
     }

@@ -7,7 +7,6 @@ from hypothesis import given, settings
 
 from spanbench_pipeline.core.errors import InputError
 from spanbench_pipeline.metrics.relevance import judge, sorted_values
-from spanbench_pipeline_tests.metrics import oracle
 from spanbench_pipeline_tests.metrics.cases import Case, beside_another, cases, tiles
 
 CASE = Case({"A": "x" * 20}, tiles("A", 20, 10), {"q": [("A", 0, 5)], "r": [("A", 12, 15)]}, {})
@@ -24,9 +23,9 @@ def test_relevant_pairs_equal_the_oracle(case: Case) -> None:
         for q, c in zip(relevance.pair_query, relevance.pair_chunk, strict=True)
     ]
     assert len(found) == len(set(found))
-    assert set(found) == {(q, c) for q in case.gold for c in oracle.relevant(case, q)}
+    assert set(found) == {(q, c) for q in case.gold for c in case.ids(case.asked(q).relevant)}
     assert relevance.relevant_counts.tolist() == [
-        len(oracle.relevant(case, q)) for q in sorted(case.gold)
+        len(case.asked(q).relevant) for q in sorted(case.gold)
     ]
 
 

@@ -229,6 +229,6 @@ def test_labels_of_a_file_cut_at_five_are_those_of_brute_force() -> None:
     labels = {row["query_id"]: row["label"] for row in rows}
     gold = given.gold
     asked = {q: oracle.Asked(gold[q], given.ranked[q], given.chunks, 5) for q in gold}
-    expected = {q: oracle.failure_label(query) for q, query in asked.items()}
+    expected = {q: oracle.failure_label(query, context=5) for q, query in asked.items()}
     assert labels == {q: label for q, label in expected.items() if label}
     assert {"depth-bound", "retrieval-miss"} <= set(labels.values())
