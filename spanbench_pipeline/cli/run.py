@@ -168,7 +168,7 @@ def _up_to_date(corpora: Sequence[str], n_assets: int) -> str:
 
 
 def _times(result: Result) -> str:
-    """Return one line a stage: assets, rows and seconds."""
+    """Return one line a stage: assets, rows, and the seconds of computing and of checking."""
     groups: dict[tuple[str, str], list[tuple[str, ...]]] = defaultdict(list)
     for key in result.materialized:
         groups[(key[0], key[1] if len(key) > 1 else "")].append(key)
@@ -178,10 +178,13 @@ def _times(result: Result) -> str:
             str(len(keys)),
             f"{sum(result.rows[k] for k in keys):,}",
             f"{sum(result.seconds[k] for k in keys):.1f}",
+            f"{sum(result.check_seconds.get(k, 0.0) for k in keys):.1f}",
         ]
         for group, keys in groups.items()
     ]
-    return terminal.table(["stage", "assets", "rows", "seconds"], rows, right=(1, 2, 3))
+    return terminal.table(
+        ["stage", "assets", "rows", "seconds", "checks"], rows, right=(1, 2, 3, 4)
+    )
 
 
 EXAMPLES = """\

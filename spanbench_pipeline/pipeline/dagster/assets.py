@@ -28,6 +28,8 @@ from spanbench_pipeline.storage import parquet
 
 log = logging.getLogger("spanbench")
 SHOWN_ROWS = 5
+SECONDS = "seconds"
+"""The metadata of a materialization and of a check that says how long it took."""
 OFFENDING_CHARS = 400
 """More of an offending row's cell is shown: it names what to look at."""
 
@@ -224,7 +226,9 @@ def _found(check: Check, reader: Reader) -> tuple[Rows, bool]:
 
 
 def _evaluated(check: Check, reader: Reader) -> dg.AssetCheckResult:
+    began = time.perf_counter()
     rows, measured = _found(check, reader)
+    seconds = round(time.perf_counter() - began, 3)
     said = "Holds." if measured else "Nothing to check: not measured."
     metadata: dict[str, Any] = {"offending_rows": len(rows)}
     if rows:
@@ -240,7 +244,10 @@ def _evaluated(check: Check, reader: Reader) -> dg.AssetCheckResult:
         if check.blocking or check.severe
         else dg.AssetCheckSeverity.WARN,
         description=said,
-        metadata=metadata if measured else {"state": "not measured, no rows"},
+        metadata={
+            **(metadata if measured else {"state": "not measured, no rows"}),
+            SECONDS: seconds,
+        },
     )
 
 
@@ -285,7 +292,7 @@ def _shown(stage: Stage, project: Project, produced: Produced) -> dict[str, Any]
         **shown,
         **noted,
         "dagster/row_count": outcome.table.num_rows,
-        "seconds": round(produced.seconds, 3),
+        SECONDS: round(produced.seconds, 3),
         "file": "parquet/" + parquet.relative_path(stage.key),
         "sha256": written.sha256,
     }

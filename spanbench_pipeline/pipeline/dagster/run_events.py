@@ -19,6 +19,7 @@ import dagster as dg
 
 from spanbench_pipeline.monitoring.alert import Alert, about, fault
 from spanbench_pipeline.pipeline.dagster import broken_experiments, failed_attempts
+from spanbench_pipeline.pipeline.dagster.assets import SECONDS
 from spanbench_pipeline.pipeline.dagster.run_lock import CORPORA_TAG
 from spanbench_pipeline.pipeline.graph import Graph
 from spanbench_pipeline.pipeline.staleness import Key, name
@@ -116,7 +117,7 @@ def unfinished(instance: dg.DagsterInstance) -> list[dg.RunRecord]:
 
 
 def bury_dead_runs(instance: dg.DagsterInstance) -> list[str]:
-    """Return reports runs whose process is gone (killed, or the machine stopped) as failed.
+    """Report runs whose process is gone (killed, or the machine stopped) as failed.
 
     Dagster on one machine leaves them in progress for ever, and nobody is told. Returns their ids.
     """
@@ -221,7 +222,8 @@ class Reading:
         """Return what the check demands, and the first offending rows as it recorded them."""
         # Behind its first paragraph a description repeats the rows, which the metadata has whole.
         said, _, _ = (evaluation.description or "").partition("\n\n")
-        return "\n".join([*([said] if said else []), *_as_text(evaluation.metadata)])
+        shown = {label: v for label, v in evaluation.metadata.items() if label != SECONDS}
+        return "\n".join([*([said] if said else []), *_as_text(shown)])
 
     def _made_of(self, run: dg.DagsterRun, evaluation: dg.AssetCheckEvaluation) -> list[str]:
         """Code and inputs of the materialization that was checked."""

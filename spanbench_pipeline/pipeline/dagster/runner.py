@@ -15,6 +15,7 @@ from spanbench_pipeline.core.errors import InputError
 from spanbench_pipeline.pipeline import staleness
 from spanbench_pipeline.pipeline.code_version import Parts
 from spanbench_pipeline.pipeline.dagster import assets
+from spanbench_pipeline.pipeline.dagster.assets import SECONDS
 from spanbench_pipeline.pipeline.dagster.instance import failed_errors, records
 from spanbench_pipeline.pipeline.dagster.run_lock import CORPORA_TAG, Turn
 from spanbench_pipeline.pipeline.stage import Stage
@@ -39,6 +40,8 @@ class Result:
 
     materialized: list[Key] = field(default_factory=list)
     seconds: dict[Key, float] = field(default_factory=dict)
+    check_seconds: dict[Key, float] = field(default_factory=dict)
+    """How long an asset's checks took together, reading their tables included."""
     rows: dict[Key, int] = field(default_factory=dict)
     facts: dict[Key, dict[str, Any]] = field(default_factory=dict)
     failures: list[Failure] = field(default_factory=list)
@@ -200,9 +203,13 @@ def _note_materializations(done: Any, result: Result) -> set[Key]:
         metadata = event.materialization.metadata
         produced.add(key)
         result.materialized.append(key)
-        result.seconds[key] = float(metadata["seconds"].value)
+        result.seconds[key] = float(metadata[SECONDS].value)
         result.rows[key] = int(metadata["dagster/row_count"].value)
         result.facts[key] = dict(metadata["facts"].value) if "facts" in metadata else {}
+    for check in done.get_asset_check_evaluations():
+        key = tuple(check.asset_key.path)
+        seconds = float(check.metadata[SECONDS].value)
+        result.check_seconds[key] = result.check_seconds.get(key, 0.0) + seconds
     return produced
 
 
