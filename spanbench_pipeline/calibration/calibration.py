@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from spanbench_pipeline.calibration import brute_force, components, formula, golden, library
+from spanbench_pipeline.calibration import brute_force, components, formula, library, worked_cases
 from spanbench_pipeline.calibration.tally import Tally
 
 FEWEST = 60
@@ -13,7 +13,7 @@ def calibrate(n_cases: int, seed: int) -> list[Tally]:
     """Every comparison, on ``n_cases`` random cases by brute force and a tenth elsewhere."""
     some = max(FEWEST, n_cases // 10)
     return [
-        *golden.compare(),
+        *worked_cases.compare(),
         *brute_force.compare(n_cases, seed),
         *formula.compare(some, seed + 1),
         *library.compare(some, seed + 2),

@@ -5,8 +5,8 @@ from __future__ import annotations
 import itertools
 from collections.abc import Mapping, Sequence
 
-from spanbench_pipeline.calibration.golden import VECTORS, facts
 from spanbench_pipeline.calibration.tally import Tally
+from spanbench_pipeline.calibration.worked_cases import CASES, facts
 from spanbench_pipeline.reports.render.blocks import (
     Block,
     Column,
@@ -67,11 +67,11 @@ def _section(against: str, tallies: Sequence[Tally]) -> list[Block]:
 
 def _vectors() -> list[Block]:
     rows: list[tuple[Value, ...]] = []
-    for vector in VECTORS:
-        found = facts(vector)
-        for name, expected in vector.expected.items():
+    for case in CASES:
+        found = facts(case)
+        for name, expected in case.expected.items():
             shown = (_shown(expected), _shown(found[name]))
-            rows.append((vector.ranked, vector.gold, name, *shown, vector.why))
+            rows.append((case.ranked, case.gold, name, *shown, case.why))
     columns = (
         Column("ranked", "code"),
         Column("gold", "code"),

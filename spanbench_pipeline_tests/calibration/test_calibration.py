@@ -16,7 +16,7 @@ import pytest
 
 from spanbench_pipeline.analysis import aggregate
 from spanbench_pipeline.analysis.headroom import BOUNDS
-from spanbench_pipeline.calibration import brute_force, components, formula, golden, library
+from spanbench_pipeline.calibration import brute_force, components, formula, library, worked_cases
 from spanbench_pipeline.calibration.calibration import calibrate
 from spanbench_pipeline.calibration.report import difference, report
 from spanbench_pipeline.calibration.tally import Tallies, Tally
@@ -43,7 +43,7 @@ def test_the_same_seed_compares_the_same() -> None:
 
 
 def test_every_metric_label_state_and_bound_has_a_vector() -> None:
-    values = [(n, v) for vector in golden.VECTORS for n, v in vector.expected.items()]
+    values = [(n, v) for case in worked_cases.CASES for n, v in case.expected.items()]
     names = {name.partition("@")[0] for name, _ in values}
     assert {m for m, _ in registry.of_results()} | set(registry.characters()) <= names
     assert {v for n, v in values if n.startswith("label@")} == set(forensic_labels.LABELS)
@@ -113,7 +113,9 @@ def test_bare_spans_are_found(monkeypatch: pytest.MonkeyPatch) -> None:
     from spanbench_pipeline.metrics import ranked_spans
 
     monkeypatch.setattr(ranked_spans, "table_spans", blind(ranked_spans.table_spans))
-    found = against_of([*golden.compare(), *formula.compare(60, 1), *components.compare(60, 1)])
+    found = against_of(
+        [*worked_cases.compare(), *formula.compare(60, 1), *components.compare(60, 1)]
+    )
     assert "golden" in found
     assert "published formula" in found
     assert "what follows from the rules" in found
@@ -162,6 +164,6 @@ def test_the_vectors_are_those_of_the_specification() -> None:
     text = (Path(folder) / "spec" / "forensics.md").read_text(encoding="utf-8")
     rows = text.split("| ranked | gold | label |")[1].split("\n\n")[0].splitlines()[2:]
     stated = [label for row in rows for label in re.findall(r"\b[A-Z]{2,3}\b", row.split("|")[3])]
-    first = next(n for n, v in enumerate(golden.VECTORS) if v.why == "nothing was retrieved")
-    found = [v.expected["label@8"] for v in golden.VECTORS[first : first + len(stated)]]
+    first = next(n for n, v in enumerate(worked_cases.CASES) if v.why == "nothing was retrieved")
+    found = [v.expected["label@8"] for v in worked_cases.CASES[first : first + len(stated)]]
     assert found == stated

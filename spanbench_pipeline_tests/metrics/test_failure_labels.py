@@ -3,13 +3,11 @@ from __future__ import annotations
 import json
 from typing import Any
 
-import pytest
 from hypothesis import given, settings
 
 from spanbench_pipeline.calibration import oracle
 from spanbench_pipeline.config.experiment import LEVERS
 from spanbench_pipeline.metrics.failure_labels import LABELS, failure_labels
-from spanbench_pipeline_tests.golden.cases import GOLDEN, Golden
 from spanbench_pipeline_tests.metrics.cases import CONFIG, CORPUS, Case, cases, tiles
 
 
@@ -86,15 +84,6 @@ def ids(pieces: list[dict[str, Any]]) -> set[str]:
     found = [piece["chunk_id"] for piece in pieces]
     assert len(found) == len(set(found))
     return set(found)
-
-
-@pytest.mark.parametrize("golden", [g for g in GOLDEN if g.labels], ids=lambda g: g.name)
-def test_golden_labels(golden: Golden) -> None:
-    assert {q: row["label"] for q, row in labels_of(golden.case).items()} == golden.labels
-
-
-def test_every_label_has_a_golden_case() -> None:
-    assert {label for golden in GOLDEN for label in golden.labels.values()} == set(LABELS)
 
 
 def test_each_label_names_its_lever() -> None:
