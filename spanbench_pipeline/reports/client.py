@@ -178,21 +178,21 @@ def _backlog(experiment: Experiment, inputs: ReportInputs, backlog: Backlog) -> 
     if rows:
         yield Table(columns, rows, "What to change, by how many failing queries point at it.")
         yield paragraph(
-            "The change is between two configurations that differ in that lever alone. A negative "
-            "one made things worse."
+            "A lever is a setting that can be changed. Each change was measured between two "
+            "configurations that differ in that lever alone; a negative change made things worse."
         )
     else:
-        yield paragraph("No lever accounts for a failing query.")
+        yield paragraph("No failing query points at a lever.")
     if backlog.ceiling_bound:
         yield paragraph(
-            f"Ceiling-bound: {backlog.ceiling_bound:,}. These fail although everything relevant "
-            "was retrieved; there is nothing to change."
+            f"Ceiling-bound: {backlog.ceiling_bound:,}. These queries fail although every "
+            "relevant chunk was retrieved; better ranking cannot change that."
         )
     if backlog.depth_bound:
         yield paragraph(
             f"Depth-bound: {backlog.depth_bound:,}. The rankings end at the top "
-            f"{experiment.context}, so whether better search or better ranking would "
-            "help these is not known."
+            f"{experiment.context}, so it is not known whether better search or better ranking "
+            "would help these queries."
         )
     yield _best(backlog, experiment.context)
     compared = [(r.from_config, r.to_config) for r in backlog.rows]

@@ -70,16 +70,15 @@ CHUNK_STATS: dict[str, Stat] = {
 
 LABELS: dict[str, str] = {
     "ceiling-bound": "The query has fewer than {k} relevant chunks and all of them are in the top "
-    "{k}. "
-    "Nothing was missed that a ranking could bring: an artifact of the metric, not a fault.",
-    "chunk-severance": "A missed span is spread over more than one chunk. (Where chunks overlap, "
+    "{k}. No ranking of these chunks could bring more: an artifact of the metric, not a fault.",
+    "chunk-severance": "A missed passage is spread over several chunks. (Where chunks overlap, "
     "one of them may still hold all of it.)",
-    "depth-bound": "A chunk with part of a missed span is not in the top {k}, and the ranking "
-    "was cut there: whether it stands below or nowhere is not known. A depth above {k} tells.",
-    "retrieval-miss": "A chunk with part of a missed span is nowhere in the ranking.",
-    "rank-miss": "The chunks were found, but stand below the top {k}.",
-    "partial-grounding": "Every chunk of the missed spans is in the top {k}, and still less than "
-    "half of a span is there: the chunker left the rest of it out.",
+    "depth-bound": "A chunk with part of a missed passage is not in the top {k}, where the ranking "
+    "ends, so it is not known whether it would rank lower or not at all. A depth above {k} tells.",
+    "retrieval-miss": "A chunk with part of a missed passage is nowhere in the ranking.",
+    "rank-miss": "The chunks of the missed passages were found, but rank below the top {k}.",
+    "partial-grounding": "Every chunk of the missed passages is in the top {k}, but they hold less "
+    "than half of a passage: the chunker left the rest of it out.",
 }
 """What each label says of a query, ``k`` being the context, in the order they are tried."""
 
@@ -106,8 +105,8 @@ STATES: dict[str, str] = {
 _LIMITS: tuple[tuple[str, str], ...] = (
     (
         "Precision and recall are not comparable across chunkers.",
-        "They count chunks, and each chunker makes other chunks. The span metrics count characters "
-        "and are comparable.",
+        "They count chunks, and each chunker makes different ones. The span metrics count "
+        "characters of the answers and are comparable.",
     ),
     (
         "Retrieval only.",
@@ -115,12 +114,12 @@ _LIMITS: tuple[tuple[str, str], ...] = (
     ),
     (
         "The 50 % threshold.",
-        "A gold span counts as found when at least half of its characters are in the top {k}. This "
+        "A passage counts as found when at least half of its characters are in the top {k}. This "
         "is a convention, the same for every configuration and corpus, and never tuned.",
     ),
     (
         "A label attributes, it does not prove.",
-        "It names the first cause that holds. Only a measured change shows what a lever does.",
+        "It names the first cause that applies. Only a measured change shows what a lever does.",
     ),
 )
 
@@ -129,9 +128,9 @@ def limits(n_documents: int, n_queries: int, n_spans: int, context: int = CONTEX
     """Return what every report says about how far its figures go."""
     size: tuple[Inline, ...] = (
         Strong("Sample size."),
-        f" {n_queries:,} queries with {n_spans:,} gold spans in {n_documents:,} documents. With "
-        "few queries a small difference between configurations can be chance; no significance is "
-        "claimed.",
+        f" {n_queries:,} queries with {n_spans:,} gold passages in {n_documents:,} documents. With "
+        "few queries, a small difference between configurations can be due to chance; no "
+        "significance is claimed.",
     )
     return Items((*((Strong(name), f" {text.format(k=context)}") for name, text in _LIMITS), size))
 

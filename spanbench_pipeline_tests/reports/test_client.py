@@ -153,7 +153,7 @@ def test_no_failing_query() -> None:
     )
     said = page(client(tiny.EXPERIMENT, inputs, "halves")).of("p")
     assert "No query fails." in said
-    assert "No lever accounts for a failing query." in said
+    assert "No failing query points at a lever." in said
 
 
 def test_ceiling_bound_is_mentioned_and_no_lever() -> None:
@@ -274,8 +274,8 @@ def table_of(report: Report, *titles: str) -> list[list[str]]:
 def test_where_the_lost_text_was_lost() -> None:
     # q1's span is in neither chunk of its list, q2's second one not in its only chunk.
     assert below(made(), "Where the lost text was lost")[:1] == [
-        "2 of 4 passages are missing from the first 5 chunks, or more than half of each is. The "
-        "first step that lost them:"
+        "2 of 4 passages are lost: fewer than half of the characters are in the first 5 chunks. "
+        "The table counts them by the first step that lost them."
     ]
     assert table_of(made(), "step", "passages lost") == [
         ["search", "2", "The document was searched, and the passage was not found."]
@@ -320,7 +320,7 @@ def test_nothing_lost_is_said() -> None:
     rows = [row | {"state": "covered", "lost_stage": None} for row in given.span_states.to_pylist()]
     inputs = replace(given, span_states=tables.from_rows("span_states", rows))
     said = page(client(tiny.EXPERIMENT, inputs, "halves")).of("p")
-    assert "Nothing was lost: the first 5 chunks show all 4 passages." in said
+    assert "Nothing was lost: the first 5 chunks cover all 4 passages." in said
 
 
 def test_shallow_rankings_say_which_depth_is_shown() -> None:
@@ -371,11 +371,12 @@ def two_chunkers(baseline: str = "halves") -> tuple[Experiment, ReportInputs]:
 
 def test_figures_that_count_chunks_are_not_compared_where_chunks_differ() -> None:
     same = page(made()).of("li") + page(made()).of("p")
-    assert not [line for line in same if "count chunks, and not all" in line]
+    assert not [line for line in same if "count chunks, and the configurations" in line]
     found = page(client(*two_chunkers(), "halves"))
     assert (
-        "precision@5, recall@10, mrr and ndcg@10 count chunks, and not all configurations have the "
-        "same ones: these figures are not compared from one of these groups to another."
+        "precision@5, recall@10, mrr and ndcg@10 count chunks, and the configurations use "
+        "different chunks. Do not compare these figures between the groups below; compare "
+        "span_coverage, span_recall and complete_grounding instead."
     ) in found.of("p")
     items = found.of("li")
     assert "halves, halves + hybrid: 6 chunks; characters: 50 to 50, quartiles 50, 50, 50." in items

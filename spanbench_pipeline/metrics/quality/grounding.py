@@ -7,7 +7,7 @@ from spanbench_pipeline.metrics.metric import CONTEXT, Metric
 METRICS = (
     Metric(
         name="span_coverage",
-        meaning="how much of the answer is shown: characters of the gold spans inside the "
+        meaning="how much of the answer is retrieved: characters of the gold passages inside the "
         "top {k}, divided by all of them.",
         formula="distinct gold characters in the top k / the query's gold characters",
         depths=(CONTEXT,),
@@ -16,7 +16,7 @@ METRICS = (
     ),
     Metric(
         name="span_recall",
-        meaning="how many of the answer's places are shown: share of the query's gold spans "
+        meaning="how many passages of the answer are retrieved: share of the query's gold passages "
         "with at least half of their characters inside the top {k}.",
         formula="gold spans with at least half of their characters in the top k / gold spans",
         depths=(CONTEXT,),
@@ -25,7 +25,7 @@ METRICS = (
     ),
     Metric(
         name="complete_grounding",
-        meaning="whether the whole answer is shown: 1 if every gold span of the query "
+        meaning="whether the whole answer is retrieved: 1 if every gold passage of the query "
         "has at least half of its characters inside the top {k}, else 0.",
         formula="1 if every gold span has at least half of its characters in the top k, else 0",
         depths=(CONTEXT,),

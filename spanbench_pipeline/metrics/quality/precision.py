@@ -1,4 +1,4 @@
-"""Precision: how much of what is shown is relevant."""
+"""Precision: the share of the top k chunks that are relevant."""
 
 from __future__ import annotations
 
@@ -7,8 +7,7 @@ from spanbench_pipeline.metrics.metric import CONTEXT, Metric
 METRICS = (
     Metric(
         name="precision",
-        meaning="how much of what is shown is relevant: relevant chunks in the top {k}, "
-        "divided by {k}.",
+        meaning="share of the top {k} chunks that are relevant: their number, divided by {k}.",
         formula="relevant chunks in the top k / k",
         depths=(CONTEXT,),
         counts_chunks=True,

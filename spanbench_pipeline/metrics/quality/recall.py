@@ -1,4 +1,4 @@
-"""Recall: how much of what is relevant is shown."""
+"""Recall: the share of all relevant chunks that are in the top k."""
 
 from __future__ import annotations
 
@@ -7,8 +7,8 @@ from spanbench_pipeline.metrics.metric import Metric
 METRICS = (
     Metric(
         name="recall",
-        meaning="how much of what is relevant is shown: relevant chunks in the top {k}, divided by "
-        "all relevant chunks of the corpus. Undefined, and left out, where there is none.",
+        meaning="share of all relevant chunks of the corpus that are in the top {k}. Undefined, "
+        "and left out, where there is none.",
         formula="relevant chunks in the top k / relevant chunks of the corpus",
         depths=(10,),
         undefined="the corpus has no relevant chunk for the query",

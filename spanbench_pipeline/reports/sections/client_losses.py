@@ -25,7 +25,7 @@ from spanbench_pipeline.reports.sections.losses import (
 from spanbench_pipeline.reports.sections.shared import no_top, shown_depth
 
 STEPS: dict[str, tuple[str, str]] = {
-    "corpus": ("cutting", "The chunks into which the documents were cut leave the passage out."),
+    "corpus": ("cutting", "No chunk contains the passage: cutting the documents left it out."),
     "chunking": (
         "cutting",
         "The passage was cut into so many chunks that no {k} of them hold half of it.",
@@ -42,7 +42,7 @@ STEPS: dict[str, tuple[str, str]] = {
 """Each stage by the name of the step in plain words, and what happened there."""
 
 WON: dict[str, tuple[str, str]] = {
-    "actual": ("as it is", "What is shown now."),
+    "actual": ("as it is", "The result of this configuration."),
     "candidates": (
         "better ranking",
         "The same search, with the chunks that it found in the best possible order.",
@@ -69,12 +69,12 @@ def lost_words(experiment: Experiment, inputs: ReportInputs, baseline: str) -> I
         yield paragraph(note)
     n_spans = inputs.gold_spans.num_rows
     if not counts.total():
-        yield paragraph(f"Nothing was lost: the first {k} chunks show all {n_spans:,} passages.")
+        yield paragraph(f"Nothing was lost: the first {k} chunks cover all {n_spans:,} passages.")
         return
     yield paragraph(
         Strong(f"{counts.total():,} of {n_spans:,} passages"),
-        f" are missing from the first {k} chunks, or more than half of each is. The first step "
-        "that lost them:",
+        f" are lost: fewer than half of the characters are in the first {k} chunks. The table "
+        "counts them by the first step that lost them.",
     )
     rows: list[tuple[Value, ...]] = [
         (STEPS[stage][0], counts[stage], STEPS[stage][1].format(k=k))
@@ -82,14 +82,21 @@ def lost_words(experiment: Experiment, inputs: ReportInputs, baseline: str) -> I
         if counts[stage]
     ]
     if counts[None]:
-        rows.append(("not measured", counts[None], "It takes the table of all chunks to tell."))
+        rows.append(
+            (
+                "not measured",
+                counts[None],
+                "The step cannot be told without the table of all chunks.",
+            )
+        )
     columns = (Column("step"), Column("passages lost", "count"), Column("what happened"))
     yield Table(columns, tuple(rows))
     if no_top(experiment):  # then there are no labels above
         return
     yield paragraph(
-        "This says at which step a passage was lost; the labels above say what to change. A "
-        "passage that was cut in two may be ranked too low as well, and each names one of them."
+        "A passage can be both cut in two and ranked too low. The label names the first (cutting), "
+        "this table the second (ranking); where they disagree, trust the table What could be won "
+        "at most, above."
     )
 
 
@@ -105,9 +112,9 @@ def headroom_words(experiment: Experiment, inputs: ReportInputs, baseline: str) 
     if note:
         yield paragraph(note)
     yield paragraph(
-        f"The share of queries with every passage of the answer in the first {k} chunks, at least "
-        "half of each: as it is, and if one step after the other were perfect. A chunk is a piece "
-        "of a document, as it was cut for the search."
+        "A chunk is a piece of a document, as it was cut for the search. The table gives the share "
+        f"of queries for which the first {k} chunks hold at least half of every passage of the "
+        "answer: as measured, and with one step after the other made perfect."
     )
     values = [bounds[bound] for bound in WON]
     gains = [None, *(after - before for before, after in pairwise(values))]
@@ -126,8 +133,8 @@ def headroom_words(experiment: Experiment, inputs: ReportInputs, baseline: str) 
         (
             (
                 Strong("A ceiling, not a promise."),
-                " It uses the marked answers, which no retriever knows. A large figure says where "
-                "work can pay, a small one where it cannot.",
+                " The bounds use the marked answers, which no retriever knows. Work can pay where "
+                "the figure is large; it cannot where the figure is small.",
             ),
         )
     )

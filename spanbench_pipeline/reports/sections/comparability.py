@@ -45,8 +45,8 @@ def fingerprint_table(experiment: Experiment, inputs: ReportInputs, baseline: st
     )
     columns = (Column("configuration"), Column("index", "code"), Column("rankings", "code"))
     caption = (
-        "Fingerprints. One hash of an index: equal ones search the same texts, cut and encoded "
-        "alike. One of rankings: equal ones return the same."
+        "Fingerprints. Configurations with the same index hash search the same texts, chunked and "
+        "encoded alike; with the same rankings hash, they return the same rankings."
     )
     return Table(columns, rows, caption, marked_rows(experiment, baseline))
 
@@ -79,9 +79,9 @@ def chunk_groups(experiment: Experiment, inputs: ReportInputs) -> Blocks:
     ]
     return [
         paragraph(
-            f"{_chunk_counting(experiment, inputs)} count chunks, and not all "
-            "configurations have the same ones: these figures are not compared from one of these "
-            "groups to another."
+            f"{_chunk_counting(experiment, inputs)} count chunks, and the configurations use "
+            "different chunks. Do not compare these figures between the groups below; compare "
+            "span_coverage, span_recall and complete_grounding instead."
         ),
         Items(tuple(lines)),
     ]
@@ -113,8 +113,8 @@ def other_chunks(
         )
     return [
         paragraph(
-            "Other chunks on the two sides of a comparison: the same number of chunks is another "
-            "amount of text, and part of a difference may be that alone."
+            "The two sides use different chunks, so the same number of chunks holds a different "
+            "amount of text; part of the difference may come from that alone."
         ),
         Items(tuple(lines)),
     ]
