@@ -136,6 +136,7 @@ def _score(project: Project, asked: Asked) -> Scored:
         evalset,
         chunks,
         corpus_depth=experiment.depth,
+        metrics=registry.of_results(context, experiment.further),
         stated=asked.depth,
         in_file=None if found.stamp is None else found.stamp.depth,
     )
@@ -312,6 +313,7 @@ def _json(scored: Scored, folder: Path) -> str:
         "missing_queries": list(scored.taken.missing),
         "repeated_places": scored.taken.repeats,
         "notes": notes(scored),
+        "context": scored.context,
         "not_measured": dict(scored.measured.not_measured),
         "k_not_measured": text.ks_past(scored.depth),
         "metrics": [
@@ -372,7 +374,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "--context",
         type=int,
         metavar="N",
-        help="how many chunks a reader is given (default: the corpus's)",
+        help="how many chunks a reader is given (default: the corpus's); past the depth, "
+        "what looks at them is named as not measured",
     )
     parser.add_argument(
         "--order",

@@ -25,8 +25,8 @@ import pyarrow as pa
 from spanbench_pipeline.config.experiment import MAX_DEPTH
 from spanbench_pipeline.core.errors import InputError
 from spanbench_pipeline.core.evalset import EvalSet
-from spanbench_pipeline.metrics import registry
 from spanbench_pipeline.metrics.depths import absent
+from spanbench_pipeline.metrics.metric import MetricAt
 from spanbench_pipeline.metrics.quality.characters import DEPTHS
 
 ALIKE = 3
@@ -56,10 +56,13 @@ def depth_of(
     chunks: pa.Table | None,
     *,
     corpus_depth: int,
+    metrics: Collection[MetricAt],
     stated: int | None = None,
     in_file: int | None = None,
 ) -> Depth:
     """Return the depth of a file's lists, as the module says; ``stated`` settles it.
+
+    A note says which of ``metrics`` the depth hides.
 
     ``in_file`` is where the file itself says that its lists were cut. Raises InputError where a
     list goes on below that, and where ``stated`` is not a depth that an experiment may have.
@@ -72,7 +75,7 @@ def depth_of(
     longest = max(map(len, listed.values()), default=0)
     cut = _alike(listed, evalset, chunks)
     if in_file is not None:
-        return _as_the_file_says(in_file, corpus_depth, longest, cut)
+        return _as_the_file_says(in_file, corpus_depth, longest, cut, metrics)
     if cut is not None and cut == longest < corpus_depth:
         note = (
             f"no list of the file has more than {longest} places, and most have just as many: they "
@@ -81,11 +84,11 @@ def depth_of(
         )
         return Depth(longest, "where the file's lists end", note)
     if cut is not None and cut < longest:
-        note = _taken_as_ended(_ALIKE_SAID.format(cut), cut, corpus_depth)
+        note = _taken_as_ended(_ALIKE_SAID.format(cut), cut, corpus_depth, metrics)
     else:
         ends = f"no list of the file has more than {longest} places"
-        note = _taken_as_ended(ends, longest, corpus_depth)
-    if longest > corpus_depth and absent(corpus_depth, registry.of_results()):
+        note = _taken_as_ended(ends, longest, corpus_depth, metrics)
+    if longest > corpus_depth and absent(corpus_depth, metrics):
         note = "; ".join(filter(None, [_deeper(longest), note]))
     return Depth(corpus_depth, "the corpus's depth", note)
 
@@ -93,7 +96,9 @@ def depth_of(
 _ALIKE_SAID = "half of the file's lists or more have {} places"
 
 
-def _as_the_file_says(in_file: int, corpus_depth: int, longest: int, cut: int | None) -> Depth:
+def _as_the_file_says(
+    in_file: int, corpus_depth: int, longest: int, cut: int | None, metrics: Collection[MetricAt]
+) -> Depth:
     """Return the depth of an export; lists that end alike above it may have been cut since."""
     if longest > in_file:
         raise InputError(
@@ -101,8 +106,8 @@ def _as_the_file_says(in_file: int, corpus_depth: int, longest: int, cut: int | 
             "places: state with --depth N where they were cut"
         )
     value = min(in_file, corpus_depth)
-    note = "" if cut is None else _taken_as_ended(_ALIKE_SAID.format(cut), cut, value)
-    if longest > corpus_depth and absent(corpus_depth, registry.of_results()):
+    note = "" if cut is None else _taken_as_ended(_ALIKE_SAID.format(cut), cut, value, metrics)
+    if longest > corpus_depth and absent(corpus_depth, metrics):
         note = "; ".join(filter(None, [_deeper(longest), note]))
     by = "the corpus's depth" if in_file >= corpus_depth else "where the file says they were cut"
     return Depth(value, by, note)
@@ -112,9 +117,11 @@ def _deeper(longest: int) -> str:
     return f"--depth {longest} looks as deep as the file's lists go"
 
 
-def _taken_as_ended(ends: str, length: int, corpus_depth: int) -> str:
+def _taken_as_ended(
+    ends: str, length: int, corpus_depth: int, metrics: Collection[MetricAt]
+) -> str:
     """Return what to say of lists that end at ``length``; empty where that hides no value."""
-    past = {k for _, k in registry.of_results() if k is not None} | set(DEPTHS)
+    past = {k for _, k in metrics if k is not None} | set(DEPTHS)
     if not any(length < k <= corpus_depth for k in past):
         return ""
     return (

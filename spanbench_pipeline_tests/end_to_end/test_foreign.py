@@ -306,11 +306,16 @@ def test_a_deeper_file_beside_shallow_lists(
     given = ["--home", str(home), "score", "--rankings", str(path), "--corpus", "shallow"]
     assert cli.main([*given, "--format", "json"]) == 0
     found = json.loads(capsys.readouterr().out)
-    assert found["depth"] == 3
+    assert (found["depth"], found["context"]) == (3, 5)
     why = "not measured: depth = 3 does not reach 5"
     assert found["not_measured"]["complete_grounding@5"] == why
     assert found["k_not_measured"]["4"] == "not measured: depth = 3 does not reach 4"
     assert {m["k"] for m in found["metrics"]} == {None, 1, 2}
+    assert cli.main([*given, "--format", "json", "--context", "4"]) == 0
+    found = json.loads(capsys.readouterr().out)
+    assert (found["depth"], found["context"]) == (3, 4)
+    why = "not measured: depth = 3 does not reach 4"
+    assert found["not_measured"]["complete_grounding@4"] == why
     assert any("--depth 5" in note for note in found["notes"])
     assert cli.main([*given, "--format", "json", "--depth", "10"]) == 0
     deeper = json.loads(capsys.readouterr().out)

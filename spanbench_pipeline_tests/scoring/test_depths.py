@@ -12,6 +12,7 @@ from spanbench_pipeline.calibration import oracle, world
 from spanbench_pipeline.calibration.world import World
 from spanbench_pipeline.checks import invariants
 from spanbench_pipeline.core.errors import InputError
+from spanbench_pipeline.metrics import registry
 from spanbench_pipeline.scoring import text
 from spanbench_pipeline.scoring.depths import Depth, depth_of
 from spanbench_pipeline.scoring.measured import FAILURE_LABELS, measure
@@ -38,12 +39,14 @@ def found(
     stated: int | None = None,
     with_chunks: bool = True,
     in_file: int | None = None,
+    context: int = 5,
 ) -> Depth:
     return depth_of(
         given.rankings(),
         given.evalset(),
         given.chunk_table() if with_chunks else None,
         corpus_depth=given.depth,
+        metrics=registry.of_results(context),
         stated=stated,
         in_file=in_file,
     )
@@ -88,8 +91,15 @@ def test_lists_of_all_of_their_own_document_show_no_cut() -> None:
             replace(evalset, queries=asked),
             both.chunk_table(),
             corpus_depth=30,
+            metrics=registry.of_results(),
         )
         assert made.value == value
+
+
+def test_a_depth_that_hides_metrics_of_the_context_is_named() -> None:
+    # Cut at 30, lists of up to 35 say nothing of the first 32.
+    assert found(world_of([35, 3, 2]), context=5).note == ""
+    assert "--depth 35 " in found(world_of([35, 3, 2]), context=32).note
 
 
 def test_what_is_stated_settles_it() -> None:
