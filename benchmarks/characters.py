@@ -18,9 +18,11 @@ import pyarrow as pa
 from timing import growth, timed
 
 from spanbench_pipeline.core import tables
-from spanbench_pipeline.metrics.character_metrics import character_metrics
+from spanbench_pipeline.metrics import registry
 from spanbench_pipeline.metrics.forensic_labels import forensic_labels
 from spanbench_pipeline.metrics.quality.characters import DEPTHS
+from spanbench_pipeline.metrics.query_metrics import query_metrics
+from spanbench_pipeline.metrics.scored_run import scored_run
 
 N_DOCS, DOC_CHARS, CHUNK_CHARS, SPANS_A_QUERY, SPAN_CHARS, DEPTH = 72, 100_000, 500, 3, 300, 64
 
@@ -66,11 +68,13 @@ def against_sets(n_queries: int) -> str:
 def _metrics(corpus: Corpus) -> pa.Table:
     rankings, gold_spans, _, queries = corpus
     named = {"corpus": "made_up", "config": "random"}
-    return character_metrics(rankings, gold_spans, queries, **named, depth=DEPTH)
+    run = scored_run(rankings, gold_spans, None, queries)
+    wanted = [(name, k) for k in DEPTHS for name in registry.characters()]
+    return query_metrics(run, **named, depth=DEPTH, metrics=wanted)
 
 
 def _labels(corpus: Corpus) -> pa.Table:
-    return forensic_labels(*corpus, corpus="made_up", config="random", depth=DEPTH)
+    return forensic_labels(scored_run(*corpus), corpus="made_up", config="random", depth=DEPTH)
 
 
 def _by_sets(corpus: Corpus) -> Cells:

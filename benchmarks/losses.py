@@ -19,7 +19,8 @@ from timing import timed
 from spanbench_pipeline.analysis.headroom import headroom
 from spanbench_pipeline.core import spans, tables
 from spanbench_pipeline.metrics.minimum_cover import fewest
-from spanbench_pipeline.metrics.stages import lost_stages
+from spanbench_pipeline.metrics.scored_run import scored_run
+from spanbench_pipeline.metrics.stages import before_reranking, lost_stages
 
 N_DOCUMENTS, SIZE, STEP = 72, 512, 384
 KS = (1, 2, 4, 5, 8, 16, 32, 64)
@@ -48,14 +49,14 @@ def both(n_queries: int, n_chunks: int, depth: int) -> list[str]:
         for source, part in zip(("dense", "bm25"), lists, strict=True)
     )
     rankings = lists[0].append_column("fused_rank", lists[0]["rank"])
-    parts = (gold, chunks, queries)
+    run = scored_run(rankings, gold, chunks, queries)
+    offered = run.with_lists(candidates)
+    before = before_reranking(run, rankings, candidates, has_fusion=True)
     seconds, stages = timed(
-        lambda: lost_stages(
-            rankings, candidates, None, *parts, has_fusion=True, has_reranker=True, ks=KS
-        )
+        lambda: lost_stages(run, offered, before=before, has_fusion=True, ks=KS)
     )
     also, _ = timed(
-        lambda: headroom(rankings, candidates, *parts, corpus="made_up", config="random", ks=KS)
+        lambda: headroom(run, offered, queries, corpus="made_up", config="random", ks=KS)
     )
     what = f"{n_queries} queries, {len(gold)} gold spans, {len(chunks)} chunks, depth {depth}"
     return [

@@ -19,8 +19,10 @@ from timing import growth, timed
 from spanbench_pipeline import chunkers
 from spanbench_pipeline.config.experiment import ChunkerSettings
 from spanbench_pipeline.core import evalset, tables
-from spanbench_pipeline.metrics.chunk_metrics import query_metrics
+from spanbench_pipeline.metrics import registry
 from spanbench_pipeline.metrics.failure_labels import failure_labels
+from spanbench_pipeline.metrics.query_metrics import query_metrics
+from spanbench_pipeline.metrics.scored_run import scored_run
 
 DOC_CHARS, QUERIES_A_DOCUMENT, SPANS_A_QUERY, SPAN_CHARS, DEPTH = 20_000, 10, 2, 300, 30
 
@@ -65,11 +67,13 @@ def against_sets(n_documents: int) -> list[str]:
 
 
 def _metrics(corpus: Corpus) -> pa.Table:
-    return query_metrics(*corpus, corpus="made_up", config="random")
+    return query_metrics(
+        scored_run(*corpus), corpus="made_up", config="random", metrics=registry.of_results()
+    )
 
 
 def _labels(corpus: Corpus) -> pa.Table:
-    return failure_labels(*corpus, corpus="made_up", config="random")
+    return failure_labels(scored_run(*corpus), corpus="made_up", config="random")
 
 
 def _by_sets(corpus: Corpus) -> dict[tuple[str, str], float | None]:

@@ -18,7 +18,7 @@ import pyarrow.compute as pc
 
 from spanbench_pipeline.core import tables
 from spanbench_pipeline.core.errors import InputError
-from spanbench_pipeline.metrics.relevance import require_one
+from spanbench_pipeline.metrics.joins import require_one
 
 MACRO = "macro"
 """The subset that stands for the mean of the parts' means."""

@@ -10,13 +10,12 @@ import pyarrow.compute as pc
 
 from spanbench_pipeline.config.experiment import CONTEXT
 from spanbench_pipeline.core import spans, tables
-from spanbench_pipeline.metrics.relevance import Bools, Ints, Relevance, judge, require_one
+from spanbench_pipeline.metrics.joins import Bools, Ints, require_one
+from spanbench_pipeline.metrics.scored_run import ScoredRun
 
 
 def chunk_stats(
-    chunks: pa.Table,
-    gold_spans: pa.Table,
-    queries: pa.Table,
+    run: ScoredRun,
     *,
     corpus: str,
     chunker: str,
@@ -29,14 +28,13 @@ def chunk_stats(
     ``embeddings`` are those of one encoder, ``max_length`` the word pieces it reads, special ones
     included; without them ``truncated_share`` is null.
     """
-    relevance = judge(queries, gold_spans, chunks)
     values: dict[str, float | None] = {
-        "n_chunks": float(len(relevance.chunks)),
-        "median_chars": median_chars(relevance.chunks.length),
-        "spans_in_one_chunk": _share(relevance.touch_counts == 1),
-        "spans_contained": spans_contained(relevance),
-        "relevant_per_query": float(np.mean(relevance.relevant_counts)),
-        "precision_ceiling": precision_ceiling(relevance, context),
+        "n_chunks": float(len(run.chunks)),
+        "median_chars": median_chars(run.chunks.length),
+        "spans_in_one_chunk": _share(run.touch_counts == 1),
+        "spans_contained": spans_contained(run),
+        "relevant_per_query": float(np.mean(run.relevant_counts)),
+        "precision_ceiling": precision_ceiling(run, context),
         "truncated_share": truncated_share(embeddings, max_length),
     }
     rows: Sequence[dict[str, object]] = [
@@ -51,18 +49,18 @@ def median_chars(lengths: Ints) -> float | None:
     return float(np.sort(lengths)[len(lengths) // 2]) if len(lengths) else None
 
 
-def spans_contained(relevance: Relevance) -> float | None:
+def spans_contained(run: ScoredRun) -> float | None:
     """Return gold spans wholly inside at least one chunk, divided by the gold spans."""
-    inside, _ = spans.containing_pairs(relevance.gold, relevance.chunks)
-    return _share(np.bincount(inside, minlength=len(relevance.gold)) > 0)
+    inside, _ = spans.containing_pairs(run.gold, run.chunks)
+    return _share(np.bincount(inside, minlength=len(run.gold)) > 0)
 
 
-def precision_ceiling(relevance: Relevance, context: int = CONTEXT) -> float:
+def precision_ceiling(run: ScoredRun, context: int = CONTEXT) -> float:
     """Return the mean precision at k = ``context`` of a perfect ranking.
 
     That is the mean over all queries of min(relevant, k) / k.
     """
-    best = np.minimum(relevance.relevant_counts, context)
+    best = np.minimum(run.relevant_counts, context)
     return int(best.sum()) / (context * len(best))
 
 

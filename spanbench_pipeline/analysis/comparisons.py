@@ -16,8 +16,7 @@ import pyarrow.compute as pc
 from spanbench_pipeline.analysis.aggregate import values_by_query
 from spanbench_pipeline.config.experiment import CONTEXT, Configuration, lever_differences
 from spanbench_pipeline.core import spans, tables
-from spanbench_pipeline.metrics.lists import deduplicate
-from spanbench_pipeline.metrics.relevance import require_one, spans_by_query
+from spanbench_pipeline.metrics.joins import deduplicate, require_one, spans_by_query
 
 
 def config_pairs(

@@ -11,8 +11,7 @@ import pyarrow.compute as pc
 from spanbench_pipeline.analysis.aggregate import mean, values_by_query
 from spanbench_pipeline.config.experiment import CONTEXT, Configuration
 from spanbench_pipeline.core import tables
-from spanbench_pipeline.metrics.lists import deduplicate
-from spanbench_pipeline.metrics.relevance import require_one, spans_by_query
+from spanbench_pipeline.metrics.joins import deduplicate, require_one, spans_by_query
 
 
 def config_stats(

@@ -23,10 +23,10 @@ import pyarrow as pa
 
 from spanbench_pipeline.analysis.aggregate import config_metrics
 from spanbench_pipeline.core import spans, tables
-from spanbench_pipeline.metrics.chunk_metrics import Reals, complete_grounding
-from spanbench_pipeline.metrics.lists import covered_chars, read_lists
+from spanbench_pipeline.metrics.joins import Ints, Reals
 from spanbench_pipeline.metrics.minimum_cover import fewest
-from spanbench_pipeline.metrics.relevance import Ints, Relevance, judge
+from spanbench_pipeline.metrics.quality.grounding import complete_grounding
+from spanbench_pipeline.metrics.scored_run import ScoredRun
 
 BOUNDS = ("actual", "candidates", "chunks", "perfect")
 """The bounds, each at least the one before."""
@@ -36,10 +36,8 @@ COSTS = ("ranking", "candidate generation", "chunking")
 
 
 def headroom(
-    rankings: pa.Table,
-    candidates: pa.Table,
-    gold_spans: pa.Table,
-    chunks: pa.Table,
+    run: ScoredRun,
+    offered: ScoredRun,
     queries: pa.Table,
     *,
     corpus: str,
@@ -48,38 +46,34 @@ def headroom(
 ) -> pa.Table:
     """Return the table ``headroom`` of one configuration: means over queries, as in config_metrics.
 
-    ``candidates`` holds each channel's list; a ranking whose channels are unknown is its own
-    candidates. Raises InputError where tables do not fit together (see relevance and rankings),
-    ValueError where two gold spans of a query share a character.
+    ``offered`` is the run with all that the channels listed; a ranking whose channels are unknown
+    is its own candidates. Raises ValueError where two gold spans of a query share a character.
     """
-    relevance = judge(queries, gold_spans, chunks)
-    lists, offered = read_lists(rankings, relevance), read_lists(candidates, relevance)
     most = max(ks)
-    of_candidates = fewest_chunks(
-        relevance, offered.query[offered.relevant], offered.chunk[offered.relevant], most
-    )
-    of_chunks = fewest_chunks(relevance, relevance.pair_query, relevance.pair_chunk, most)
+    relevant = offered.listed.where(offered.relevant)
+    of_candidates = fewest_chunks(run, relevant.query, relevant.chunk, most)
+    of_chunks = fewest_chunks(run, run.pair_query, run.pair_chunk, most)
     values: dict[tuple[str, int], Reals] = {}
     for k in sorted(set(ks)):
-        actual = complete_grounding(covered_chars(lists, relevance, k), relevance)
+        actual = complete_grounding(run, k)
         values["actual", k] = actual
         values["candidates", k] = (of_candidates <= k).astype(np.float64)
         values["chunks", k] = (of_chunks <= k).astype(np.float64)
         values["perfect", k] = np.ones(len(actual))
-    by_query = _by_query(values, relevance, corpus, config)
+    by_query = _by_query(values, run, corpus, config)
     means = config_metrics(by_query, queries).drop_columns(["n_queries"])
     return tables.conform("headroom", means.rename_columns({"metric": "bound"}))
 
 
-def fewest_chunks(relevance: Relevance, query: Ints, chunk: Ints, most: int) -> Ints:
+def fewest_chunks(run: ScoredRun, query: Ints, chunk: Ints, most: int) -> Ints:
     """Return the fewest of each query's chunks that cover all of its gold spans: shape (q,).
 
     ``query`` and ``chunk`` name the relevant chunks that there are to choose from, as positions;
     repeats do no harm. More than ``most`` where ``most`` are not enough, or all are not. No chunk
     covers spans of two documents, so that the fewest of a query is the sum over its documents.
     """
-    gold, pieces, n_docs = relevance.gold, relevance.chunks.take(chunk), len(relevance.doc_ids)
-    groups, group = np.unique(relevance.gold_query * n_docs + gold.group, return_inverse=True)
+    gold, pieces, n_docs = run.gold, run.chunks.take(chunk), len(run.doc_ids)
+    groups, group = np.unique(run.gold_query * n_docs + gold.group, return_inverse=True)
     of_piece = np.searchsorted(groups, query * n_docs + pieces.group)
     counts = fewest(
         spans.make(group, gold.start, gold.end),
@@ -87,7 +81,7 @@ def fewest_chunks(relevance: Relevance, query: Ints, chunk: Ints, most: int) -> 
         len(groups),
         most,
     )
-    total = np.zeros(len(relevance.query_ids), dtype=np.int64)
+    total = np.zeros(len(run.query_ids), dtype=np.int64)
     np.add.at(total, groups // n_docs, counts)
     return total
 
@@ -99,16 +93,16 @@ def costs(bounds: Mapping[str, float]) -> dict[str, float]:
 
 
 def _by_query(
-    values: Mapping[tuple[str, int], Reals], relevance: Relevance, corpus: str, config: str
+    values: Mapping[tuple[str, int], Reals], run: ScoredRun, corpus: str, config: str
 ) -> pa.Table:
     """Return the values as ``query_metrics`` has them, a bound for a metric."""
-    n = len(relevance.query_ids)
+    n = len(run.query_ids)
     parts = [
         pa.table(
             {
                 "corpus": pa.repeat(corpus, n),
                 "config": pa.repeat(config, n),
-                "query_id": relevance.query_ids,
+                "query_id": run.query_ids,
                 "metric": pa.repeat(bound, n),
                 "k": pa.array([k] * n, pa.int64()),
                 "value": value,

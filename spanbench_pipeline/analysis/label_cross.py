@@ -7,7 +7,7 @@ import pyarrow.compute as pc
 
 from spanbench_pipeline.config.experiment import CONTEXT
 from spanbench_pipeline.core import tables
-from spanbench_pipeline.metrics.relevance import require_one
+from spanbench_pipeline.metrics.joins import require_one
 
 
 def label_cross(

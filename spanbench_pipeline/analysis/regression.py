@@ -16,7 +16,7 @@ from spanbench_pipeline.config.experiment import CONTEXT
 from spanbench_pipeline.core import tables
 from spanbench_pipeline.metrics import registry
 from spanbench_pipeline.metrics.depths import unreached
-from spanbench_pipeline.metrics.relevance import require_one
+from spanbench_pipeline.metrics.joins import require_one
 
 COMPARABLE = "comparable"
 ACROSS = ", with "

@@ -16,8 +16,9 @@ from spanbench_pipeline.calibration.brute_force import worlds
 from spanbench_pipeline.calibration.tally import Tallies, Tally
 from spanbench_pipeline.calibration.world import CONFIG, CORPUS, World
 from spanbench_pipeline.metrics import registry
-from spanbench_pipeline.metrics.character_metrics import character_metrics
 from spanbench_pipeline.metrics.forensic_labels import forensic_labels
+from spanbench_pipeline.metrics.query_metrics import query_metrics
+from spanbench_pipeline.metrics.scored_run import scored_run
 from spanbench_pipeline.scoring.measured import Measured, measure
 
 AGAINST = "the sum or mean of its parts"
@@ -108,16 +109,16 @@ def _renamed(where: str, world: World, tallies: Tallies) -> None:
     ranked = {q: [(f"not {d}", s, e) for d, s, e in places] for q, places in world.ranked.items()}
     renamed, evalset = dataclasses.replace(world, ranked=ranked).rankings(), world.evalset()
     gold, queries = evalset.gold_spans, evalset.queries
-    scored = character_metrics(
-        renamed, gold, queries, depth=16, foreign=True, corpus=CORPUS, config=CONFIG
-    )
+    run = scored_run(renamed, gold, None, queries, foreign=True)
+    named: dict[str, Any] = {"corpus": CORPUS, "config": CONFIG}
+    counted = registry.characters()
+    metrics = [metric for metric in registry.measured() if metric[0] in counted]
+    scored = query_metrics(run, depth=16, metrics=metrics, **named)
     for row in scored.to_pylist():
         if row["metric"] != "chars_retrieved":
             at = f"{where}, {row['query_id']}, {row['metric']}, k {row['k']}"
             tallies.add("documents renamed: every metric 0", at, row["value"], 0.0)
-    labelled = forensic_labels(
-        renamed, gold, world.chunk_table(), queries, corpus=CORPUS, config=CONFIG, depth=16
-    )
+    labelled = forensic_labels(run, depth=16, **named)
     for row in labelled.to_pylist():
         at = f"{where}, {row['query_id']}, k {row['k']}"
         tallies.add("documents renamed: every label DRM", at, row["label"], "DRM")

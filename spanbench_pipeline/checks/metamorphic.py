@@ -13,8 +13,10 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from spanbench_pipeline.checks.invariants import Rows
-from spanbench_pipeline.metrics.character_metrics import character_metrics
+from spanbench_pipeline.metrics import registry
 from spanbench_pipeline.metrics.forensic_labels import forensic_labels, span_states
+from spanbench_pipeline.metrics.query_metrics import query_metrics
+from spanbench_pipeline.metrics.scored_run import scored_run
 
 
 def blind_to_documents(
@@ -31,7 +33,7 @@ def blind_to_documents(
     names = pc.binary_join_element_wise(fresh, rankings["doc_id"], "")
     column = rankings.schema.get_field_index("doc_id")
     renamed = rankings.set_column(column, rankings.schema.field(column), names)
-    found = _measured([renamed, gold_spans, chunks, queries], depth)
+    found = _measured([renamed, gold_spans, None, queries], depth)
     labels, metrics = found["forensic_labels"], found["query_metrics"]
     hits = pc.and_(pc.starts_with(metrics["metric"], "char_"), pc.not_equal(metrics["value"], 0.0))
     reached = pc.fill_null(pc.not_equal(labels["label"], "DRM"), True)
@@ -49,12 +51,15 @@ def moved_by_row_order(
     return [{"table": name} for name, table in once.items() if not table.equals(again[name])]
 
 
-def _measured(given: Sequence[pa.Table], depth: int) -> Mapping[str, pa.Table]:
+def _measured(given: Sequence[pa.Table | None], depth: int) -> Mapping[str, pa.Table]:
     """Return what is measured of rankings, gold spans, chunks and queries."""
-    rankings, gold_spans, _, queries = given
+    rankings, gold_spans, chunks, queries = given
+    run = scored_run(rankings, gold_spans, chunks, queries)
+    counted = registry.characters()
+    metrics = [metric for metric in registry.measured() if metric[0] in counted]
     named: dict[str, Any] = {"corpus": "", "config": "", "depth": depth}
     return {
-        "query_metrics": character_metrics(rankings, gold_spans, queries, **named),
-        "forensic_labels": forensic_labels(*given, **named),
-        "span_states": span_states(*given, **named),
+        "query_metrics": query_metrics(run, metrics=metrics, **named),
+        "forensic_labels": forensic_labels(run, **named),
+        "span_states": span_states(run, **named),
     }

@@ -7,7 +7,7 @@ from collections import Counter
 import pyarrow as pa
 
 from spanbench_pipeline.checks.invariants import TOLERANCE, Rows
-from spanbench_pipeline.metrics.routing_recall import ROUTING_RECALL
+from spanbench_pipeline.metrics.quality.routing_recall import ROUTING_RECALL
 
 
 def wrong_recalls(

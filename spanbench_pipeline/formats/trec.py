@@ -25,8 +25,8 @@ from spanbench_pipeline.formats.given_file import Given
 from spanbench_pipeline.formats.ids import decoder, encode
 from spanbench_pipeline.formats.results import Results
 from spanbench_pipeline.formats.stamp import of_tag
-from spanbench_pipeline.metrics.lists import deduplicate
-from spanbench_pipeline.metrics.relevance import judge
+from spanbench_pipeline.metrics.joins import deduplicate
+from spanbench_pipeline.metrics.scored_run import scored_run
 from spanbench_pipeline.storage.folders import Files
 
 
@@ -83,10 +83,10 @@ def judgements(
     queries: pa.Table, gold_spans: pa.Table, chunks: pa.Table
 ) -> Iterator[tuple[str, str]]:
     """Return (query id, chunk id) of every relevant chunk, sorted by query, then in chunk order."""
-    relevance = judge(queries, gold_spans, chunks)
+    known = scored_run(None, gold_spans, chunks, queries)
     return zip(
-        relevance.query_ids.take(relevance.pair_query).to_pylist(),
-        relevance.chunk_ids.take(relevance.pair_chunk).to_pylist(),
+        known.query_ids.take(known.pair_query).to_pylist(),
+        known.chunk_ids.take(known.pair_chunk).to_pylist(),
         strict=True,
     )
 

@@ -19,10 +19,9 @@ import pyarrow as pa
 
 from spanbench_pipeline.config.experiment import CONTEXT
 from spanbench_pipeline.core import tables
-from spanbench_pipeline.metrics.chunk_metrics import is_reached
 from spanbench_pipeline.metrics.depths import require_reached
-from spanbench_pipeline.metrics.lists import Lists, covered_chars, read_lists
-from spanbench_pipeline.metrics.relevance import Bools, Ints, Relevance, judge, positions
+from spanbench_pipeline.metrics.joins import Bools, Ints
+from spanbench_pipeline.metrics.scored_run import ScoredRun
 
 LABELS: dict[str, str | None] = {
     "ceiling-bound": None,
@@ -47,10 +46,7 @@ OPENING = 120
 
 
 def failure_labels(
-    rankings: pa.Table,
-    gold_spans: pa.Table,
-    chunks: pa.Table,
-    queries: pa.Table,
+    run: ScoredRun,
     *,
     corpus: str,
     config: str,
@@ -62,8 +58,8 @@ def failure_labels(
     "In the ranking" means in the list as it is; ``depth`` is where lists were cut (None: nowhere).
     Where that is ``context``, a list of as many entries or more does not say what stands below,
     unless it goes on with other places there: a chunk that is not in it then gives ``DEPTH_BOUND``.
-    A shorter one ended by itself. Each list is judged for itself. Takes and refuses what
-    ``chunk_metrics.query_metrics`` does; NotMeasured where ``depth`` is below ``context``.
+    A shorter one ended by itself. Each list is judged for itself. Raises NotMeasured where
+    ``depth`` is below ``context``.
     ``evidence`` is a JSON object:
 
     - ``failed_spans``: spans under half, with offsets, characters covered and opening characters;
@@ -76,21 +72,17 @@ def failure_labels(
     A rank is null where the chunk is not in the ranking.
     """
     require_reached(context, depth)
-    # Evidence lists spans and pieces in stored order, whatever order came in.
-    gold_spans = gold_spans.sort_by([("query_id", "ascending"), ("span_no", "ascending")])
-    chunks = chunks.sort_by([("doc_id", "ascending"), ("chunk_no", "ascending")])
-    relevance = judge(queries, gold_spans, chunks)
-    case = _case(rankings, relevance, depth, context)
+    case = _case(run, depth, context)
     label_of = _labels(case)
     rows = [
         {
             "corpus": corpus,
             "config": config,
-            "query_id": relevance.query_ids[query].as_py(),
+            "query_id": run.query_ids[query].as_py(),
             "label": label_of[query],
             "lever": EVERY_LABEL[label_of[query]],
             "evidence": json.dumps(
-                _evidence(query, failed, case, gold_spans)
+                _evidence(query, failed, case)
                 | ({"cut_at": depth} if label_of[query] == DEPTH_BOUND else {}),
                 sort_keys=True,
                 ensure_ascii=False,
@@ -107,7 +99,7 @@ class _Case:
 
     context: int
     """How many chunks a reader is given."""
-    relevance: Relevance
+    run: ScoredRun
     covered: Ints
     """Characters of each gold span in the context, shape (m,)."""
     failed: Bools
@@ -120,44 +112,41 @@ class _Case:
     """Whether each query's list was cut at the context, so that nothing below is known: (q,)."""
 
 
-def _case(rankings: pa.Table, relevance: Relevance, depth: int | None, context: int) -> _Case:
-    lists: Lists = read_lists(rankings, relevance)
-    covered = covered_chars(lists, relevance, context)
-    touch_query = relevance.gold_query[relevance.touch_gold]
+def _case(run: ScoredRun, depth: int | None, context: int) -> _Case:
+    touch_query = run.gold_query[run.touch_gold]
     return _Case(
         context=context,
-        relevance=relevance,
-        covered=covered,
-        failed=~is_reached(covered, relevance),
-        touch_rank=lists.rank_of(touch_query, relevance.touch_chunk, relevance),
-        pair_rank=lists.rank_of(relevance.pair_query, relevance.pair_chunk, relevance),
-        ends_at_top=_ends_at(context, rankings, lists, relevance) & (depth == context),
+        run=run,
+        covered=run.covered(context),
+        failed=~run.reached(context),
+        touch_rank=run.rank_of(touch_query, run.touch_chunk),
+        pair_rank=run.rank_of(run.pair_query, run.pair_chunk),
+        ends_at_top=_ends_at(context, run) & (depth == context),
     )
 
 
-def _ends_at(n: int, rankings: pa.Table, lists: Lists, relevance: Relevance) -> Bools:
-    """Whether each list has ``n`` entries or more, repeats included, and no place below: (q,)."""
-    query = positions(rankings["query_id"], relevance.query_ids, "ranking", "query")
-    below = relevance.per_query(lists.query[lists.rank > n])
-    ends: Bools = (relevance.per_query(query) >= n) & (below == 0)
+def _ends_at(n: int, run: ScoredRun) -> Bools:
+    """Return whether each list has ``n`` entries or more, repeats included, and no place below."""
+    below = run.count(run.listed.query[run.listed.rank > n])
+    ends: Bools = (run.count(run.given.query) >= n) & (below == 0)
     return ends
 
 
 def _labels(case: _Case) -> list[str]:
     """The first label that holds, for each query, failing or not: length q."""
-    relevance, rank = case.relevance, case.touch_rank
-    touch_query = relevance.gold_query[relevance.touch_gold]
-    of_failed = case.failed[relevance.touch_gold]
-    severed = case.failed & (relevance.touch_counts > 1)
-    relevant = relevance.relevant_counts
-    in_top = relevance.pair_query[(case.pair_rank > 0) & (case.pair_rank <= case.context)]
-    unlisted = relevance.per_query(touch_query[of_failed & (rank == 0)]) > 0
+    run, rank = case.run, case.touch_rank
+    touch_query = run.gold_query[run.touch_gold]
+    of_failed = case.failed[run.touch_gold]
+    severed = case.failed & (run.touch_counts > 1)
+    relevant = run.relevant_counts
+    in_top = run.pair_query[(case.pair_rank > 0) & (case.pair_rank <= case.context)]
+    unlisted = run.count(touch_query[of_failed & (rank == 0)]) > 0
     holds = [
-        (relevant > 0) & (relevant < case.context) & (relevance.per_query(in_top) == relevant),
-        relevance.per_query(relevance.gold_query[severed]) > 0,
+        (relevant > 0) & (relevant < case.context) & (run.count(in_top) == relevant),
+        run.count(run.gold_query[severed]) > 0,
         unlisted & case.ends_at_top,
         unlisted,
-        relevance.per_query(touch_query[of_failed & (rank > case.context)]) > 0,
+        run.count(touch_query[of_failed & (rank > case.context)]) > 0,
     ]
     names = list(EVERY_LABEL)
     return [names[i] for i in np.select(holds, range(len(holds)), len(holds)).tolist()]
@@ -166,56 +155,54 @@ def _labels(case: _Case) -> list[str]:
 def _failed_spans(case: _Case) -> dict[int, list[int]]:
     """The failed gold spans of each failing query; queries ascend, as those of the spans do."""
     failed = np.flatnonzero(case.failed)
-    queries, first = np.unique(case.relevance.gold_query[failed], return_index=True)
+    queries, first = np.unique(case.run.gold_query[failed], return_index=True)
     return {
         query: spans.tolist()
         for query, spans in zip(queries.tolist(), np.split(failed, first[1:]), strict=False)
     }
 
 
-def _evidence(query: int, failed: list[int], case: _Case, gold_spans: pa.Table) -> dict[str, Any]:
-    relevance = case.relevance
+def _evidence(query: int, failed: list[int], case: _Case) -> dict[str, Any]:
+    run = case.run
     touches = {gold: _pieces_of(gold, case) for gold in failed}
     touching = {piece["chunk_id"]: piece for pieces in touches.values() for piece in pieces}
     missing = [piece for piece in touching.values() if piece["rank"] is None]
     below = [piece for piece in touching.values() if (piece["rank"] or 0) > case.context]
-    relevant = slice(*np.searchsorted(relevance.pair_query, [query, query + 1]).tolist())
+    relevant = slice(*np.searchsorted(run.pair_query, [query, query + 1]).tolist())
     return {
-        "failed_spans": [_span(gold, case, gold_spans) for gold in failed],
+        "failed_spans": [_span(gold, case) for gold in failed],
         "severed_spans": [
-            _span(gold, case, gold_spans) | {"pieces": pieces}
+            _span(gold, case) | {"pieces": pieces}
             for gold, pieces in touches.items()
             if len(pieces) > 1
         ],
         "missing_chunks": missing,
         f"ranks_below_{case.context}": sorted(below, key=lambda piece: piece["rank"]),
-        "relevant_chunks": _pieces(
-            relevance.pair_chunk[relevant], case.pair_rank[relevant], relevance
-        ),
+        "relevant_chunks": _pieces(run.pair_chunk[relevant], case.pair_rank[relevant], run),
     }
 
 
 def _pieces_of(gold: int, case: _Case) -> list[dict[str, Any]]:
     """The chunks that meet a gold span, in chunk order."""
-    relevance = case.relevance
-    of_gold = slice(*np.searchsorted(relevance.touch_gold, [gold, gold + 1]).tolist())
-    return _pieces(relevance.touch_chunk[of_gold], case.touch_rank[of_gold], relevance)
+    run = case.run
+    of_gold = slice(*np.searchsorted(run.touch_gold, [gold, gold + 1]).tolist())
+    return _pieces(run.touch_chunk[of_gold], case.touch_rank[of_gold], run)
 
 
-def _pieces(chunk: Ints, rank: Ints, relevance: Relevance) -> list[dict[str, Any]]:
+def _pieces(chunk: Ints, rank: Ints, run: ScoredRun) -> list[dict[str, Any]]:
     return [
         {
-            "chunk_id": relevance.chunk_ids[j].as_py(),
-            "start": int(relevance.chunks.start[j]),
-            "end": int(relevance.chunks.end[j]),
+            "chunk_id": run.chunk_ids[j].as_py(),
+            "start": int(run.chunks.start[j]),
+            "end": int(run.chunks.end[j]),
             "rank": r or None,
         }
         for j, r in zip(chunk.tolist(), rank.tolist(), strict=True)
     ]
 
 
-def _span(gold: int, case: _Case, gold_spans: pa.Table) -> dict[str, Any]:
-    row = gold_spans.slice(gold, 1).to_pylist()[0]
+def _span(gold: int, case: _Case) -> dict[str, Any]:
+    row = case.run.gold_table.slice(gold, 1).to_pylist()[0]
     covered = int(case.covered[gold])
     return {
         "span_no": row["span_no"],

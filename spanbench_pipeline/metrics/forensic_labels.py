@@ -13,21 +13,13 @@ from fractions import Fraction
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 import pyarrow as pa
 
+from spanbench_pipeline.config.experiment import CONTEXT
 from spanbench_pipeline.core import spans, tables
-from spanbench_pipeline.metrics import registry
-from spanbench_pipeline.metrics.ranked_spans import RankedSpans, read
-from spanbench_pipeline.metrics.relevance import (
-    Bools,
-    Ints,
-    require_one,
-    sorted_values,
-    table_spans,
-)
-
-Reals = npt.NDArray[np.float64]
+from spanbench_pipeline.metrics.joins import Bools, Ints, Reals
+from spanbench_pipeline.metrics.quality.characters import DEPTHS
+from spanbench_pipeline.metrics.scored_run import ScoredRun
 
 LABELS: dict[str, str] = {
     "DRM": "document retrieval miss",
@@ -65,15 +57,12 @@ CHANGED: Mapping[str, Setting] = {
 
 
 def forensic_labels(
-    rankings: pa.Table,
-    gold_spans: pa.Table,
-    chunks: pa.Table | None,
-    queries: pa.Table,
+    run: ScoredRun,
     *,
     corpus: str,
     config: str,
     depth: int,
-    ks: Sequence[int] | None = None,
+    ks: Sequence[int] = (*DEPTHS, CONTEXT),
 ) -> pa.Table:
     """The table ``forensic_labels`` of one configuration: a row a query and k of ``ks`` to depth.
 
@@ -86,22 +75,20 @@ def forensic_labels(
     chunks, / characters in the union of gold; null where there is no such chunk. ``stability``: a
     JSON object, a label (or null) for each of ``CHANGED``.
 
-    A place that a list holds twice counts at its first rank, the rest close up. Refuses what
-    ``ranked_spans.read`` does; ValueError where ``chunks`` are of more than one chunker.
+    A place that a list holds twice counts at its first rank, the rest close up.
     """
-    lists = read(rankings, gold_spans, queries).without_repeats()
-    severed = None if chunks is None else severed_spans(gold_spans, chunks)
-    at = [_Depth.of(lists, k) for k in (registry.label_ks() if ks is None else ks) if k <= depth]
+    severed = severed_spans(run)
+    at = [_Depth.of(run, k) for k in ks if k <= depth]
     names = np.array(_NAMES, dtype=object)
     found = [names[of_depth.labels(severed, SETTING)] for of_depth in at]
-    n = len(at) * len(lists.query_ids)
+    n = len(at) * len(run.query_ids)
     return tables.from_columns(
         "forensic_labels",
         {
             "corpus": pa.repeat(corpus, n),
             "config": pa.repeat(config, n),
-            "query_id": _tiled(lists.query_ids, len(at)),
-            "k": np.repeat([of_depth.k for of_depth in at], len(lists.query_ids)),
+            "query_id": _tiled(run.query_ids, len(at)),
+            "k": np.repeat([of_depth.k for of_depth in at], len(run.query_ids)),
             "label": pa.array(_joined(found), pa.string()),
             "excess": pa.array(_joined([of_depth.excess() for of_depth in at]), from_pandas=True),
             "stability": pa.array(_joined([_stability(d, severed) for d in at]), pa.string()),
@@ -110,53 +97,50 @@ def forensic_labels(
 
 
 def span_states(
-    rankings: pa.Table,
-    gold_spans: pa.Table,
-    chunks: pa.Table | None,
-    queries: pa.Table,
+    run: ScoredRun,
     *,
     corpus: str,
     config: str,
     depth: int,
-    ks: Sequence[int] | None = None,
+    ks: Sequence[int] = (*DEPTHS, CONTEXT),
 ) -> pa.Table:
     """The table ``span_states`` of one configuration: a row a gold span and k of ``ks`` to depth.
 
     ``covered_chars`` are the distinct characters of the span inside its query's top k chunks.
     State: covered, at least half of the span is; partial, less, but some; missed, none.
     ``severed`` is null without ``chunks``: it takes every chunk to know. ``lost_stage`` is null
-    here, whatever the state. Takes and refuses what :func:`forensic_labels` does.
+    here, whatever the state.
     """
-    lists = read(rankings, gold_spans, queries).without_repeats()
-    at = [_Depth.of(lists, k) for k in (registry.label_ks() if ks is None else ks) if k <= depth]
-    m = gold_spans.num_rows
-    severed = None if chunks is None else pa.array(severed_spans(gold_spans, chunks))
+    at = [_Depth.of(run, k) for k in ks if k <= depth]
+    m, severed = run.gold_table.num_rows, severed_spans(run)
     names = np.array(STATES, dtype=object)
     return tables.from_columns(
         "span_states",
         {
             "corpus": pa.repeat(corpus, len(at) * m),
             "config": pa.repeat(config, len(at) * m),
-            "query_id": _tiled(gold_spans["query_id"], len(at)),
-            "span_no": _tiled(gold_spans["span_no"], len(at)),
+            "query_id": _tiled(run.gold_table["query_id"], len(at)),
+            "span_no": _tiled(run.gold_table["span_no"], len(at)),
             "k": np.repeat([of_depth.k for of_depth in at], m),
             "state": pa.array(_joined([names[d.states(SETTING)] for d in at]), pa.string()),
             "covered_chars": _joined([of_depth.covered for of_depth in at]),
             "severed": pa.nulls(len(at) * m, pa.bool_())
             if severed is None
-            else _tiled(severed, len(at)),
+            else np.tile(severed, len(at)),
             "lost_stage": pa.nulls(len(at) * m, pa.string()),
         },
     )
 
 
-def severed_spans(gold_spans: pa.Table, chunks: pa.Table) -> Bools:
-    """Whether no single chunk holds the whole of each gold span: shape (m,)."""
-    require_one(chunks, "corpus", "chunker")
-    doc_ids = sorted_values(gold_spans["doc_id"], chunks["doc_id"])
-    gold = table_spans(gold_spans, doc_ids)
-    whole, _ = spans.containing_pairs(gold, table_spans(chunks, doc_ids))
-    severed = np.ones(len(gold), dtype=bool)
+def severed_spans(run: ScoredRun) -> Bools | None:
+    """Return whether no single chunk holds the whole of each gold span: shape (m,).
+
+    None without a chunk table: it takes every chunk to know.
+    """
+    if not run.has_chunks:
+        return None
+    whole, _ = spans.containing_pairs(run.gold, run.chunks)
+    severed = np.ones(len(run.gold), dtype=bool)
     severed[whole] = False
     return severed
 
@@ -166,7 +150,7 @@ class _Depth:
     """What labels and states at a depth ``k`` are derived from."""
 
     k: int
-    lists: RankedSpans
+    run: ScoredRun
     covered: Ints
     """Characters of each gold span in its query's top k, shape (m,)."""
     reached: Bools
@@ -175,22 +159,22 @@ class _Depth:
     """Characters in the union of the top k chunks that share some with gold, shape (q,)."""
 
     @classmethod
-    def of(cls, lists: RankedSpans, k: int) -> _Depth:
-        top = lists.top(k)
-        chunks, query = lists.chunks.take(top), lists.query[top]
-        _, relevant = spans.overlapping_pairs(lists.gold, chunks)
+    def of(cls, run: ScoredRun, k: int) -> _Depth:
+        top, gold = run.places.top(k), run.gold_by_query
+        places = run.spans_of(top)
+        _, relevant = spans.overlapping_pairs(gold, places)
         return cls(
             k=k,
-            lists=lists,
-            covered=spans.covered_chars(lists.gold, chunks),
-            reached=lists.has(query[np.isin(chunks.group, lists.gold.group)]),
-            relevant_chars=lists.union_chars(chunks.take(relevant)),
+            run=run,
+            covered=spans.covered_chars(gold, places),
+            reached=run.count(top.query[np.isin(places.group, gold.group)]) > 0,
+            relevant_chars=run.union_chars(places.take(relevant)),
         )
 
     def is_covered(self, setting: Setting) -> Bools:
         """Whether enough of each gold span is there, in whole numbers: shape (m,)."""
         share = setting.covered
-        return share.denominator * self.covered >= share.numerator * self.lists.gold.length
+        return share.denominator * self.covered >= share.numerator * self.run.gold.length
 
     def states(self, setting: Setting) -> Ints:
         """The position in ``STATES`` of each gold span's state, shape (m,)."""
@@ -201,7 +185,7 @@ class _Depth:
         state = self.states(setting)
         covered, partial, _ = (self._some(state == number) for number in range(len(STATES)))
         lost = self._some(state > 0)
-        gold_chars = self.lists.union_chars(self.lists.gold)
+        gold_chars = self.run.union_chars(self.run.gold_by_query)
         boundary: tuple[str | None, Bools] = (None, partial)  # as much as is known without chunks
         if severed is not None:
             boundary = ("CBF", self._some((state == 1) & severed))
@@ -218,12 +202,12 @@ class _Depth:
 
     def excess(self) -> Reals:
         """Relevant characters / gold characters, NaN where nothing relevant is there: (q,)."""
-        share = self.relevant_chars / self.lists.union_chars(self.lists.gold)
+        share = self.relevant_chars / self.run.union_chars(self.run.gold_by_query)
         return np.where(self.relevant_chars > 0, share, np.nan)
 
     def _some(self, of_gold: Bools) -> Bools:
         """Whether it holds for some gold span of each query, shape (q,)."""
-        return self.lists.has(self.lists.gold_query[of_gold])
+        return self.run.count(self.run.gold_query[of_gold]) > 0
 
 
 def _stability(at: _Depth, severed: Bools | None) -> Any:

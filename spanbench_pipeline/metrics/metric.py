@@ -2,8 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Literal
+from typing import Any, Literal
+
+from spanbench_pipeline.metrics.joins import Reals
+from spanbench_pipeline.metrics.scored_run import ScoredRun
 
 CONTEXT: Literal["context"] = "context"
 """Stands among the depths of a metric for as many chunks as the reader is given."""
@@ -24,6 +28,8 @@ class Metric:
     """
 
     name: str
+    values: Callable[[ScoredRun, Any], Reals] | None
+    """(run, k) -> each query's value, shape (q,), NaN where it is undefined; None: of routing."""
     meaning: str
     """What it says, in a line; ``{k}`` stands for the depth."""
     formula: str

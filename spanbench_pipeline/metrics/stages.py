@@ -26,17 +26,9 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from spanbench_pipeline.core import spans
-from spanbench_pipeline.metrics.chunk_metrics import is_reached
-from spanbench_pipeline.metrics.lists import Lists, covered_chars, read_lists
+from spanbench_pipeline.metrics.joins import Bools, Ints, positions, require_one
 from spanbench_pipeline.metrics.minimum_cover import fewest
-from spanbench_pipeline.metrics.relevance import (
-    Bools,
-    Ints,
-    Relevance,
-    judge,
-    positions,
-    require_one,
-)
+from spanbench_pipeline.metrics.scored_run import ScoredRun, is_reached
 
 STAGES = ("corpus", "chunking", "routing", "candidates", "fusion", "reranking", "cut")
 """Every stage, in the order in which they are asked."""
@@ -63,64 +55,50 @@ def stages_of(*, routing: bool, fusion: bool, reranker: bool) -> tuple[str, ...]
 
 
 def lost_stages(
-    rankings: pa.Table,
-    candidates: pa.Table,
-    routed: pa.Table | None,
-    gold_spans: pa.Table,
-    chunks: pa.Table,
-    queries: pa.Table,
+    run: ScoredRun,
+    offered: ScoredRun,
+    routed: pa.Table | None = None,
     *,
+    before: ScoredRun | None = None,
     has_fusion: bool,
-    has_reranker: bool,
     ks: Sequence[int],
 ) -> pa.Table:
     """Where one configuration lost each gold span, for each k: a table as ``LOST``, sorted.
 
-    ``candidates`` holds each channel's list, ``routed`` the documents that routing kept (None:
-    without routing). A ranking whose channels are unknown is its own candidates.
+    ``offered`` is the run with all that the channels listed, ``before`` with the lists as they went
+    into the reranker (None: without one), ``routed`` the documents that routing kept (None: without
+    routing). A ranking whose channels are unknown is its own candidates.
 
-    Raises InputError where tables do not fit together (see relevance and rankings); ValueError
-    where they hold more than one configuration, or do not say what the order was before the
-    reranker: ``fused_rank`` of every ranked chunk, or without fusion the list of the one channel.
+    Raises InputError where a routed document is of an unknown query.
     """
-    relevance = judge(queries, gold_spans, chunks)
-    lists, offered = read_lists(rankings, relevance), read_lists(candidates, relevance)
-    before = (
-        _before_reranking(rankings, candidates, relevance, has_fusion) if has_reranker else None
-    )
-    fewest_of_span = chunks_needed(relevance, max(ks))
-    all_chunks = is_reached(spans.covered_chars(relevance.gold, relevance.chunks), relevance)
+    all_chunks = is_reached(spans.covered_chars(run.gold, run.chunks), run)
     always = {
-        "routing": _routed(routed, relevance),
-        "candidates": _kept(offered, relevance, len(offered.rank)),
-        "fusion": _kept(lists, relevance, len(lists.rank)) if has_fusion else None,
+        "routing": _routed(routed, run),
+        "candidates": offered.reached(len(offered.listed.rank)),
+        "fusion": run.reached(len(run.listed.rank)) if has_fusion else None,
     }
+    fewest_of_span = chunks_needed(run, max(ks))
     found = []
     for k in sorted(set(ks)):
         kept = {"corpus": all_chunks, "chunking": fewest_of_span <= k} | always
         if before is not None:
-            kept["reranking"] = ~_kept(before, relevance, k)  # here, though it was in the top k
-        found.append(_first_lost(_kept(lists, relevance, k), kept))
-    return _table(gold_spans, sorted(set(ks)), found)
+            kept["reranking"] = ~before.reached(k)  # here, though it was in the top k
+        found.append(_first_lost(run.reached(k), kept))
+    return _table(run.gold_table, sorted(set(ks)), found)
 
 
-def chunks_needed(relevance: Relevance, most: int) -> Ints:
+def chunks_needed(run: ScoredRun, most: int) -> Ints:
     """The fewest chunks that hold half of each gold span, ``most`` + 1 for more: shape (m,)."""
-    gold, touching = relevance.gold, relevance.chunks.take(relevance.touch_chunk)
+    gold, touching = run.gold, run.chunks.take(run.touch_chunk)
     return fewest(
         spans.make(np.arange(len(gold)), gold.start, gold.end),
-        spans.make(relevance.touch_gold, touching.start, touching.end),
+        spans.make(run.touch_gold, touching.start, touching.end),
         len(gold),
         most,
     )
 
 
-def _kept(lists: Lists, relevance: Relevance, k: int) -> Bools:
-    """Whether the first k chunks of its query's list hold half of each gold span: shape (m,)."""
-    return is_reached(covered_chars(lists, relevance, k), relevance)
-
-
-def _routed(routed: pa.Table | None, relevance: Relevance) -> Bools | None:
+def _routed(routed: pa.Table | None, run: ScoredRun) -> Bools | None:
     """Whether routing kept the document of each gold span: shape (m,).
 
     The corpus stage comes first, so that the chunks of a span's document are known to hold it.
@@ -128,27 +106,30 @@ def _routed(routed: pa.Table | None, relevance: Relevance) -> Bools | None:
     if routed is None:
         return None
     require_one(routed, "corpus", "config")
-    query = positions(routed["query_id"], relevance.query_ids, "routed document", "query")
+    query = positions(routed["query_id"], run.query_ids, "routed document", "query")
     # A document with neither gold nor chunks has no number, and nothing to keep.
-    document = pc.fill_null(pc.index_in(routed["doc_id"], relevance.doc_ids), -1).to_numpy()
+    document = pc.fill_null(pc.index_in(routed["doc_id"], run.doc_ids), -1).to_numpy()
     known = document >= 0
-    n_docs = len(relevance.doc_ids)
+    n_docs = len(run.doc_ids)
     kept = query[known] * n_docs + document[known]
-    return np.isin(relevance.gold_query * n_docs + relevance.gold.group, kept)
+    return np.isin(run.gold_query * n_docs + run.gold.group, kept)
 
 
-def _before_reranking(
-    rankings: pa.Table, candidates: pa.Table, relevance: Relevance, has_fusion: bool
-) -> Lists:
-    """The lists as they went into the reranker."""
+def before_reranking(
+    run: ScoredRun, rankings: pa.Table, candidates: pa.Table, *, has_fusion: bool
+) -> ScoredRun:
+    """Return the run with its lists as they went into the reranker.
+
+    Raises ValueError where the tables do not say: ``fused_rank`` of every ranked chunk, or without
+    fusion the list of the one channel.
+    """
     if not has_fusion:
         require_one(candidates, "source")
-        return read_lists(candidates, relevance)
+        return run.with_lists(candidates)
     if rankings["fused_rank"].null_count:
         raise ValueError("a fused ranking with a chunk that has no fused_rank: no order before")
     column = rankings.schema.get_field_index("rank")
-    order = rankings["fused_rank"]
-    return read_lists(rankings.set_column(column, "rank", order), relevance)
+    return run.with_lists(rankings.set_column(column, "rank", rankings["fused_rank"]))
 
 
 def _first_lost(covered: Bools, kept: dict[str, Bools | None]) -> Ints:

@@ -14,7 +14,7 @@ import pyarrow.compute as pc
 from spanbench_pipeline.config.experiment import CONTEXT
 from spanbench_pipeline.core.errors import NotMeasured
 from spanbench_pipeline.metrics.metric import metric_label
-from spanbench_pipeline.metrics.relevance import judge
+from spanbench_pipeline.metrics.scored_run import scored_run
 from spanbench_pipeline.reports.inputs import MEASURED, ReportInputs, rows_of
 
 Row = dict[str, Any]
@@ -95,9 +95,9 @@ def missed_spans(inputs: ReportInputs, config: str, context: int) -> dict[str, l
 def _relevant_chunks(inputs: ReportInputs, chunker: str) -> dict[str, list[str]]:
     """Return query -> ids of its relevant chunks, in the order of the chunks."""
     chunks = inputs.chunks.filter(pc.equal(inputs.chunks["chunker"], chunker))
-    relevance = judge(inputs.queries, inputs.gold_spans, chunks)
-    queries = relevance.query_ids.take(relevance.pair_query).to_pylist()
-    ids = relevance.chunk_ids.take(relevance.pair_chunk).to_pylist()
+    known = scored_run(None, inputs.gold_spans, chunks, inputs.queries)
+    queries = known.query_ids.take(known.pair_query).to_pylist()
+    ids = known.chunk_ids.take(known.pair_chunk).to_pylist()
     found: dict[str, list[str]] = defaultdict(list)
     for query, chunk in zip(queries, ids, strict=True):
         found[query].append(chunk)

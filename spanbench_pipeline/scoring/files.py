@@ -8,7 +8,7 @@ from collections.abc import Iterator
 import pyarrow as pa
 
 from spanbench_pipeline.formats import json_lines, parquet_file
-from spanbench_pipeline.metrics.lists import deduplicate
+from spanbench_pipeline.metrics.joins import deduplicate
 from spanbench_pipeline.reports.render import html, markdown
 from spanbench_pipeline.scoring.report import Scored, report
 from spanbench_pipeline.storage.folders import Files

@@ -19,7 +19,7 @@ from spanbench_pipeline.config import asset_keys
 from spanbench_pipeline.config.asset_keys import Key, ListSource
 from spanbench_pipeline.config.experiment import DENSE, Configuration, Experiment
 from spanbench_pipeline.core.errors import InputError, NotMeasured
-from spanbench_pipeline.metrics import routing_recall as routing_measures
+from spanbench_pipeline.metrics.quality import routing_recall as routing_measures
 from spanbench_pipeline.models import encoding
 from spanbench_pipeline.retrieval import dense, ranking, routing
 from spanbench_pipeline.retrieval.cards import ROUTING_CHARS, cards

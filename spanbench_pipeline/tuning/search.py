@@ -8,15 +8,15 @@ from __future__ import annotations
 
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass, replace
-from typing import Any
 
 import pyarrow as pa
 import pyarrow.compute as pc
 
 from spanbench_pipeline.config.experiment import Configuration, Experiment
-from spanbench_pipeline.metrics import character_metrics, chunk_metrics, registry
 from spanbench_pipeline.metrics.metric import MetricAt
-from spanbench_pipeline.metrics.ranked_spans import read
+from spanbench_pipeline.metrics.quality.characters import BUDGET
+from spanbench_pipeline.metrics.query_metrics import query_metrics
+from spanbench_pipeline.metrics.scored_run import scored_run
 from spanbench_pipeline.retrieval import ranking
 from spanbench_pipeline.tuning import objective
 from spanbench_pipeline.tuning.lists import Corpus, route_of, sources_of
@@ -159,45 +159,24 @@ class _Bench:
     def _reading(self, point: Configuration, rankings: pa.Table, asked: pa.Array) -> Reading:
         given = (rankings, self.corpus.gold_spans, self.corpus.queries)
         ranked, gold, queries = (t.filter(pc.is_in(t["query_id"], value_set=asked)) for t in given)
-        lists = read(ranked, gold, queries).without_repeats()
-        k = self.metric[1] or self._depth
-        chars = character_metrics.union_scores(lists, k)[0].tolist()
-        recall = _recall(self.corpus, point)
+        run = scored_run(ranked, gold, self._chunks(point), queries)
+        name, k = self.metric
+        budget = (BUDGET, k or self._depth)
+        found = query_metrics(
+            run,
+            corpus=self.corpus.experiment.corpus,
+            config=point.name,
+            metrics=dict.fromkeys([self.metric, budget]),
+        )
         return Reading(
-            metric=self._values(point, ranked, gold, queries),
-            chars=dict(zip(lists.query_ids.to_pylist(), chars, strict=True)),
-            routing_recall=recall,
+            metric=_values(found, name, k),
+            chars={query: value or 0.0 for query, value in _values(found, *budget).items()},
+            routing_recall=_recall(self.corpus, point),
         )
 
-    def _values(
-        self, point: Configuration, ranked: pa.Table, gold: pa.Table, queries: pa.Table
-    ) -> Values:
-        named: dict[str, Any] = {"corpus": self.corpus.experiment.corpus, "config": point.name}
-        table = (
-            chunk_metrics.query_metrics(
-                ranked,
-                gold,
-                self._chunks(point),
-                queries,
-                depth=self._depth,
-                metrics=[self.metric],
-                **named,
-            )
-            if self.metric[0] not in registry.characters()
-            else character_metrics.character_metrics(
-                ranked,
-                gold,
-                queries,
-                depth=self._depth,
-                ks=[self.metric[1] or 1],
-                **named,
-            )
-        )
-        metric, k = self.metric
-        wanted = (pc.field("metric") == metric) & (
-            pc.field("k").is_null() if k is None else pc.field("k") == k
-        )
-        columns: tuple[list[Any], ...] = tuple(
-            table.filter(wanted)[c].to_pylist() for c in ("query_id", "value")
-        )
-        return dict(zip(*columns, strict=True))
+
+def _values(table: pa.Table, name: str, k: int | None) -> Values:
+    """Return query -> value of one metric."""
+    at = pc.field("k").is_null() if k is None else pc.field("k") == k
+    of_metric = table.filter((pc.field("metric") == name) & at)
+    return dict(zip(*(of_metric[c].to_pylist() for c in ("query_id", "value")), strict=True))

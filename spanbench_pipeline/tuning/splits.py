@@ -15,7 +15,7 @@ from fractions import Fraction
 import pyarrow as pa
 
 from spanbench_pipeline.core.errors import InputError
-from spanbench_pipeline.metrics.relevance import require_one
+from spanbench_pipeline.metrics.joins import require_one
 
 
 @dataclass(frozen=True)

@@ -19,11 +19,10 @@ from spanbench_pipeline.checks import invariants
 from spanbench_pipeline.core import tables
 from spanbench_pipeline.core.errors import InputError
 from spanbench_pipeline.metrics import registry
-from spanbench_pipeline.metrics.character_metrics import character_metrics
-from spanbench_pipeline.metrics.chunk_metrics import query_metrics
 from spanbench_pipeline.metrics.metric import metric_label
 from spanbench_pipeline.metrics.quality.characters import DEPTHS
 from spanbench_pipeline_tests.metrics.cases import CONFIG, CORPUS, Case, beside_another, cases
+from spanbench_pipeline_tests.metrics.measure import character_metrics, query_metrics
 from spanbench_pipeline_tests.metrics.places import Placed, placed_cases
 
 Row = tuple[str, str | None, str | None, float | None]

@@ -7,7 +7,6 @@ import pytest
 from hypothesis import given, settings
 
 from spanbench_pipeline import chunkers
-from spanbench_pipeline.analysis.chunk_stats import chunk_stats
 from spanbench_pipeline.calibration import oracle
 from spanbench_pipeline.config.experiment import ChunkerSettings
 from spanbench_pipeline.core import tables
@@ -20,6 +19,7 @@ from spanbench_pipeline_tests.metrics.cases import (
     cases,
     tiles,
 )
+from spanbench_pipeline_tests.metrics.measure import chunk_stats
 
 
 def stats_of(case: Case, **encoded: object) -> dict[str, float | None]:

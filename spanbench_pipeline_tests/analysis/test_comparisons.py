@@ -9,12 +9,10 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from spanbench_pipeline.analysis.chunk_stats import chunk_stats
 from spanbench_pipeline.analysis.comparisons import config_pairs, filter_pairs
 from spanbench_pipeline.analysis.config_stats import config_stats
 from spanbench_pipeline.calibration import oracle
 from spanbench_pipeline.config.experiment import Configuration
-from spanbench_pipeline.metrics.chunk_metrics import query_metrics
 from spanbench_pipeline_tests.metrics.cases import (
     CHUNKER,
     CORPUS,
@@ -23,6 +21,7 @@ from spanbench_pipeline_tests.metrics.cases import (
     cases,
     tiles,
 )
+from spanbench_pipeline_tests.metrics.measure import chunk_stats, query_metrics
 
 DENSE = Configuration("dense", CHUNKER, encoder="e")
 CONFIGURATIONS = [

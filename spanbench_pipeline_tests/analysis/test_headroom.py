@@ -6,10 +6,11 @@ from collections.abc import Collection
 import pytest
 from hypothesis import given, settings
 
-from spanbench_pipeline.analysis.headroom import BOUNDS, costs, headroom
+from spanbench_pipeline.analysis.headroom import BOUNDS, costs
 from spanbench_pipeline.calibration import oracle
 from spanbench_pipeline_tests.metrics.cases import CONFIG, CORPUS, Case, Place, tiles
 from spanbench_pipeline_tests.metrics.flows import Flow, flows
+from spanbench_pipeline_tests.metrics.measure import headroom
 
 KS = (1, 2, 3, 5)
 Values = dict[tuple[str | None, int], list[float]]

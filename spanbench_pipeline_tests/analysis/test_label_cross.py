@@ -8,8 +8,6 @@ from hypothesis import given, settings
 from spanbench_pipeline.analysis.label_cross import label_cross
 from spanbench_pipeline.calibration import oracle
 from spanbench_pipeline.core import tables
-from spanbench_pipeline.metrics.failure_labels import failure_labels
-from spanbench_pipeline.metrics.forensic_labels import forensic_labels
 from spanbench_pipeline_tests.metrics.cases import (
     CONFIG,
     CORPUS,
@@ -18,6 +16,7 @@ from spanbench_pipeline_tests.metrics.cases import (
     cases,
     tiles,
 )
+from spanbench_pipeline_tests.metrics.measure import failure_labels, forensic_labels
 
 
 def crossed(case: Case, depth: int = 30) -> dict[tuple[str | None, str | None], int]:

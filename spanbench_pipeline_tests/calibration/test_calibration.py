@@ -21,10 +21,11 @@ from spanbench_pipeline.calibration.calibration import calibrate
 from spanbench_pipeline.calibration.report import difference, report
 from spanbench_pipeline.calibration.tally import Tallies, Tally
 from spanbench_pipeline.core import spans
-from spanbench_pipeline.metrics import chunk_metrics, forensic_labels, registry
+from spanbench_pipeline.metrics import forensic_labels, registry, scored_run
 from spanbench_pipeline.metrics.failure_labels import LABELS
 from spanbench_pipeline.reports.render import html, markdown
 from spanbench_pipeline.scoring import measured
+from spanbench_pipeline_tests.metrics.measure import plant
 
 
 def test_everything_agrees() -> None:
@@ -55,14 +56,9 @@ def test_every_metric_label_state_and_bound_has_a_vector() -> None:
     }
 
 
-def blind(read: Callable[..., spans.Spans]) -> Callable[..., spans.Spans]:
+def blind(run: scored_run.ScoredRun, of: spans.Spans, query: np.ndarray) -> spans.Spans:
     """Spans of all documents thrown together: the published fault."""
-
-    def found(table: pa.Table, doc_ids: pa.Array) -> spans.Spans:
-        made = read(table, doc_ids)
-        return spans.make(np.zeros(len(made), np.int64), made.start, made.end)
-
-    return found
+    return spans.make(query * len(run.doc_ids), of.start, of.end)
 
 
 def off_by_one(covered: Callable[..., np.ndarray]) -> Callable[..., np.ndarray]:
@@ -81,14 +77,20 @@ def strict(labels: Callable[..., pa.Table]) -> Callable[..., pa.Table]:
 
 
 def early(compared: Callable[..., object]) -> Callable[..., object]:
-    return lambda lists, relevance, k: compared(lists, relevance, k - 7)
+    return lambda run, k: compared(run, k - 7)
 
 
-FAULTS: list[tuple[str, ModuleType, str, Callable[..., object], list[str]]] = [
-    ("covered is one short", chunk_metrics, "covered_chars", off_by_one, ["brute force", "golden"]),
+FAULTS: list[tuple[str, ModuleType | type, str, Callable[..., object], list[str]]] = [
+    (
+        "covered is one short",
+        scored_run.ScoredRun,
+        "covered",
+        off_by_one,
+        ["brute force", "golden"],
+    ),
     ("no CBF", measured, "forensic_labels", strict, ["brute force", "golden"]),
-    ("recall cut early", chunk_metrics, "recall", early, ["brute force", "ir_measures"]),
-    ("ndcg cut early", chunk_metrics, "ndcg", early, ["brute force", "ir_measures"]),
+    ("recall cut early", registry, "recall", early, ["brute force", "ir_measures"]),
+    ("ndcg cut early", registry, "ndcg", early, ["brute force", "ir_measures"]),
 ]
 
 
@@ -98,11 +100,14 @@ def against_of(tallies: list[Tally]) -> str:
 
 @pytest.mark.parametrize("fault", FAULTS, ids=[f[0] for f in FAULTS])
 def test_a_planted_fault_is_found(
-    fault: tuple[str, ModuleType, str, Callable[..., Callable[..., object]], list[str]],
+    fault: tuple[str, ModuleType | type, str, Callable[..., Callable[..., object]], list[str]],
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     _, module, name, wrong, finders = fault
-    monkeypatch.setattr(module, name, wrong(getattr(module, name)))
+    if module is registry:
+        plant(monkeypatch, name, wrong)
+    else:
+        monkeypatch.setattr(module, name, wrong(getattr(module, name)))
     found = against_of(calibrate(60, seed=3))
     for finder in finders:
         assert finder in found
@@ -110,9 +115,7 @@ def test_a_planted_fault_is_found(
 
 def test_bare_spans_are_found(monkeypatch: pytest.MonkeyPatch) -> None:
     """Characters of another document taken for hits: golden vectors and the renaming see it."""
-    from spanbench_pipeline.metrics import ranked_spans
-
-    monkeypatch.setattr(ranked_spans, "table_spans", blind(ranked_spans.table_spans))
+    monkeypatch.setattr(scored_run.ScoredRun, "_of_query", blind)
     found = against_of(
         [*worked_cases.compare(), *formula.compare(60, 1), *components.compare(60, 1)]
     )

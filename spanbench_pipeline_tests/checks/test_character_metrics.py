@@ -27,10 +27,14 @@ from spanbench_pipeline.checks.forensic_labels import (
     wrong_states,
 )
 from spanbench_pipeline.metrics import registry
-from spanbench_pipeline.metrics.character_metrics import character_metrics
-from spanbench_pipeline.metrics.chunk_metrics import query_metrics, span_outcomes
-from spanbench_pipeline.metrics.forensic_labels import forensic_labels, span_states
 from spanbench_pipeline_tests.metrics.cases import CONFIG
+from spanbench_pipeline_tests.metrics.measure import (
+    character_metrics,
+    forensic_labels,
+    query_metrics,
+    span_outcomes,
+    span_states,
+)
 from spanbench_pipeline_tests.metrics.places import NAMED, A, B, Placed, one, placed_cases
 
 DEPTH = 30

@@ -13,10 +13,12 @@ from spanbench_pipeline.calibration import oracle
 from spanbench_pipeline.checks import invariants
 from spanbench_pipeline.core import tables
 from spanbench_pipeline.metrics import registry
-from spanbench_pipeline.metrics.character_metrics import character_metrics
-from spanbench_pipeline.metrics.chunk_metrics import query_metrics
-from spanbench_pipeline.metrics.failure_labels import failure_labels
 from spanbench_pipeline_tests.metrics.cases import CHUNKER, CONFIG, CORPUS, Case, cases, tiles
+from spanbench_pipeline_tests.metrics.measure import (
+    character_metrics,
+    failure_labels,
+    query_metrics,
+)
 
 Rows = list[dict[str, Any]]
 

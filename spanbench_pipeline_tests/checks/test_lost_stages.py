@@ -9,13 +9,17 @@ import pytest
 from hypothesis import given, settings
 
 from spanbench_pipeline.analysis.aggregate import config_metrics
-from spanbench_pipeline.analysis.headroom import headroom
 from spanbench_pipeline.checks import lost_stages as loss_checks
-from spanbench_pipeline.metrics.chunk_metrics import query_metrics, span_outcomes
-from spanbench_pipeline.metrics.stages import lost_stages, stages_of
+from spanbench_pipeline.metrics.stages import stages_of
 from spanbench_pipeline_tests.checks.test_invariants import changed, setting
 from spanbench_pipeline_tests.metrics.cases import CONFIG, CORPUS, Case, tiles
 from spanbench_pipeline_tests.metrics.flows import Flow, flows
+from spanbench_pipeline_tests.metrics.measure import (
+    headroom,
+    lost_stages,
+    query_metrics,
+    span_outcomes,
+)
 
 Rows = list[dict[str, Any]]
 NAMED = {"corpus": CORPUS, "config": CONFIG}

@@ -9,9 +9,10 @@ import pytest
 from hypothesis import given, settings
 
 from spanbench_pipeline.checks import metamorphic
-from spanbench_pipeline.metrics.character_metrics import character_metrics
-from spanbench_pipeline.metrics.forensic_labels import forensic_labels
+from spanbench_pipeline.metrics.scored_run import ScoredRun, scored_run
 from spanbench_pipeline_tests.checks.test_character_metrics import CASE, DEPTH
+from spanbench_pipeline_tests.metrics.measure import all_metrics as query_metrics
+from spanbench_pipeline_tests.metrics.measure import forensic_labels
 from spanbench_pipeline_tests.metrics.places import A, Placed, placed_cases
 
 
@@ -37,17 +38,20 @@ def test_a_measure_blind_to_documents_is_found(monkeypatch: pytest.MonkeyPatch) 
             table.column_names.index("doc_id"), "doc_id", pa.array(["one"] * table.num_rows)
         )
 
-    def measure(rankings: pa.Table, gold: pa.Table, queries: pa.Table, **named: Any) -> pa.Table:
-        return character_metrics(blind(rankings), blind(gold), queries, **named)
+    def join(rankings: pa.Table, gold: pa.Table, _: Any, queries: pa.Table) -> ScoredRun:
+        runs.append(scored_run(blind(rankings), blind(gold), None, queries))
+        return scored_run(rankings, gold, None, queries)
 
-    monkeypatch.setattr(metamorphic, "character_metrics", measure)
+    runs: list[ScoredRun] = []
+    monkeypatch.setattr(metamorphic, "scored_run", join)
+    monkeypatch.setattr(metamorphic, "query_metrics", lambda _, **n: query_metrics(runs[-1], **n))
     found = metamorphic.blind_to_documents(*CASE.tables(), depth=DEPTH)
     assert {row["query_id"] for row in found} == {"gap", "ok", "over"}
 
 
 def test_a_label_that_nobody_knows_is_no_drm(monkeypatch: pytest.MonkeyPatch) -> None:
-    def measure(*given_tables: Any, **named: Any) -> pa.Table:
-        table = forensic_labels(*given_tables, **named)
+    def measure(run: ScoredRun, **named: Any) -> pa.Table:
+        table = forensic_labels(run, **named)
         at = table.schema.get_field_index("label")
         return table.set_column(at, table.schema.field(at), pa.nulls(table.num_rows, pa.string()))
 
@@ -62,10 +66,15 @@ def test_a_measure_that_goes_by_position_is_found(
 ) -> None:
     original = getattr(metamorphic, name)
 
-    def measure(*given_tables: Any, **named: Any) -> pa.Table:
-        first = given_tables[0].slice(0, 1)
-        return original(first, *given_tables[1:], **named)
+    def join(ranked: pa.Table, *others: Any) -> ScoredRun:
+        runs.append(ranked.slice(0, 1))
+        return scored_run(ranked, *others)
 
+    def measure(run: ScoredRun, **named: Any) -> pa.Table:
+        return original(run.with_lists(runs[-1]), **named)
+
+    runs: list[pa.Table] = []
+    monkeypatch.setattr(metamorphic, "scored_run", join)
     monkeypatch.setattr(metamorphic, name, measure)
     found = metamorphic.moved_by_row_order(*CASE.tables(), depth=DEPTH)
     assert found == [{"table": name}]

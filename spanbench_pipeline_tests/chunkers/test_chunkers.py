@@ -16,8 +16,8 @@ from spanbench_pipeline.chunkers import Chunker
 from spanbench_pipeline.config.experiment import ChunkerSettings
 from spanbench_pipeline.core import evalset
 from spanbench_pipeline.core.errors import InputError
-from spanbench_pipeline.metrics.failure_labels import failure_labels
 from spanbench_pipeline_tests.metrics.cases import Case
+from spanbench_pipeline_tests.metrics.measure import failure_labels
 
 PARAGRAPHS = '''
 """One piece a paragraph; the empty lines between them are in no piece."""

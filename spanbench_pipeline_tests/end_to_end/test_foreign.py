@@ -18,6 +18,7 @@ from spanbench_pipeline.cli import main as cli
 from spanbench_pipeline.storage import parquet
 from spanbench_pipeline_tests.end_to_end.conftest import BM25_ONLY, QUERIES, write_corpus
 from spanbench_pipeline_tests.end_to_end.test_cli import listing
+from spanbench_pipeline_tests.metrics.measure import plant
 
 
 @pytest.fixture(scope="module")
@@ -406,10 +407,7 @@ def test_calibrate(home: Path, capsys: pytest.CaptureFixture[str]) -> None:
 def test_a_disagreement_is_an_exit_code(
     home: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    from spanbench_pipeline.metrics import chunk_metrics
-
-    true = chunk_metrics.reciprocal_rank
-    monkeypatch.setattr(chunk_metrics, "reciprocal_rank", lambda *given: true(*given) / 2)
+    plant(monkeypatch, "mrr", lambda true: lambda *given: true(*given) / 2)
     given = ["--home", str(home), "calibrate", "--cases", "60", "--format", "json"]
     assert cli.main(given) == 1
     found = json.loads(capsys.readouterr().out)

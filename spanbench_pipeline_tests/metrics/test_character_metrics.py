@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import re
 
 import pyarrow as pa
@@ -12,9 +13,9 @@ from hypothesis import strategies as st
 from spanbench_pipeline.calibration import oracle
 from spanbench_pipeline.core.errors import InputError
 from spanbench_pipeline.metrics import registry
-from spanbench_pipeline.metrics.character_metrics import character_metrics
 from spanbench_pipeline.metrics.quality.characters import DEPTHS
 from spanbench_pipeline_tests.metrics.cases import beside_another
+from spanbench_pipeline_tests.metrics.measure import character_metrics
 from spanbench_pipeline_tests.metrics.places import (
     NAMED,
     A,
@@ -96,9 +97,10 @@ def test_a_k_past_the_depth_is_absent(depth: int, ks: tuple[int, ...]) -> None:
 
 
 def renamed(case: Placed) -> Placed:
-    """Every ranked document by a fresh name, its chunks and offsets as before."""
+    """Every ranked document by a fresh name, with chunks at the same offsets beside the others."""
     fresh = {q: [(f"new {d}", s, e) for d, s, e in ranked] for q, ranked in case.ranked.items()}
-    return Placed(case.gold, fresh, case.chunks)
+    known = None if case.chunks is None else [*case.chunks, *itertools.chain(*fresh.values())]
+    return Placed(case.gold, fresh, known)
 
 
 @settings(max_examples=60, deadline=None)

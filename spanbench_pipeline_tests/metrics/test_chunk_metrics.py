@@ -5,13 +5,13 @@ import pytest
 from hypothesis import given, settings
 
 from spanbench_pipeline.calibration import oracle
-from spanbench_pipeline.metrics import chunk_metrics
 from spanbench_pipeline.metrics.metric import metric_label
 from spanbench_pipeline_tests.metrics.cases import CONFIG, CORPUS, Case, cases, tiles
+from spanbench_pipeline_tests.metrics.measure import query_metrics, span_outcomes
 
 
 def metrics_of(case: Case) -> pa.Table:
-    return chunk_metrics.query_metrics(*case.tables(), corpus=CORPUS, config=CONFIG)
+    return query_metrics(*case.tables(), corpus=CORPUS, config=CONFIG)
 
 
 def by_query(table: pa.Table) -> dict[str, dict[tuple[str, int | None], float | None]]:
@@ -35,7 +35,7 @@ def test_metrics_equal_the_oracle(case: Case) -> None:
 @settings(max_examples=60, deadline=None)
 @given(cases())
 def test_outcomes_equal_the_oracle(case: Case) -> None:
-    found = chunk_metrics.span_outcomes(*case.tables(), corpus=CORPUS, config=CONFIG).to_pylist()
+    found = span_outcomes(*case.tables(), corpus=CORPUS, config=CONFIG).to_pylist()
     assert found == [
         {
             "corpus": CORPUS,
@@ -59,7 +59,7 @@ def test_rows_do_not_depend_on_the_order_of_the_tables() -> None:
         table.take(pa.array(range(table.num_rows - 1, -1, -1), pa.int64()))
         for table in case.tables()
     ]
-    again = chunk_metrics.query_metrics(*reversed_tables, corpus=CORPUS, config=CONFIG)
+    again = query_metrics(*reversed_tables, corpus=CORPUS, config=CONFIG)
     assert again.equals(metrics_of(case))
 
 

@@ -14,14 +14,18 @@ from hypothesis import strategies as st
 from spanbench_pipeline.checks import invariants
 from spanbench_pipeline.core.errors import NotMeasured
 from spanbench_pipeline.metrics import registry
-from spanbench_pipeline.metrics.chunk_metrics import span_outcomes
 from spanbench_pipeline.metrics.depths import absent, reached, unreached
-from spanbench_pipeline.metrics.failure_labels import DEPTH_BOUND, failure_labels
-from spanbench_pipeline.metrics.forensic_labels import forensic_labels, span_states
+from spanbench_pipeline.metrics.failure_labels import DEPTH_BOUND
 from spanbench_pipeline.metrics.quality.characters import DEPTHS
-from spanbench_pipeline.metrics.query_metrics import query_metrics
 from spanbench_pipeline.tuning import objective
 from spanbench_pipeline_tests.metrics.cases import CONFIG, CORPUS, Case, cases, tiles
+from spanbench_pipeline_tests.metrics.measure import all_metrics as query_metrics
+from spanbench_pipeline_tests.metrics.measure import (
+    failure_labels,
+    forensic_labels,
+    span_outcomes,
+    span_states,
+)
 
 STANDARD = registry.of_results()
 NAMED = {"corpus": CORPUS, "config": CONFIG}

@@ -7,8 +7,9 @@ from hypothesis import given, settings
 
 from spanbench_pipeline.calibration import oracle
 from spanbench_pipeline.config.experiment import LEVERS
-from spanbench_pipeline.metrics.failure_labels import LABELS, failure_labels
+from spanbench_pipeline.metrics.failure_labels import LABELS
 from spanbench_pipeline_tests.metrics.cases import CONFIG, CORPUS, Case, cases, tiles
+from spanbench_pipeline_tests.metrics.measure import failure_labels
 
 
 def labels_of(case: Case) -> dict[str, dict[str, Any]]:

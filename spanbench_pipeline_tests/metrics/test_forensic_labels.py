@@ -11,9 +11,10 @@ from hypothesis import given, settings
 
 from spanbench_pipeline.calibration import oracle
 from spanbench_pipeline.metrics import registry
-from spanbench_pipeline.metrics.forensic_labels import LABELS, STATES, forensic_labels, span_states
+from spanbench_pipeline.metrics.forensic_labels import LABELS, STATES
 from spanbench_pipeline.metrics.quality.characters import DEPTHS
 from spanbench_pipeline_tests.metrics.cases import beside_another
+from spanbench_pipeline_tests.metrics.measure import forensic_labels, span_states
 from spanbench_pipeline_tests.metrics.places import (
     NAMED,
     A,

@@ -6,8 +6,8 @@ from hypothesis import given, settings
 
 from spanbench_pipeline.core import tables
 from spanbench_pipeline.core.errors import InputError
-from spanbench_pipeline.metrics.lists import deduplicate, read_lists
-from spanbench_pipeline.metrics.relevance import judge
+from spanbench_pipeline.metrics.joins import deduplicate
+from spanbench_pipeline.metrics.scored_run import scored_run
 from spanbench_pipeline_tests.metrics.cases import Case, beside_another, cases, tiles
 
 CASE = Case(
@@ -76,7 +76,7 @@ def test_no_ranking_at_all() -> None:
 
 def read(case: Case, ranked: pa.Table) -> None:
     known = case.eval_set()
-    read_lists(ranked, judge(known.queries, known.gold_spans, case.chunk_table()))
+    scored_run(ranked, known.gold_spans, case.chunk_table(), known.queries)
 
 
 @pytest.mark.parametrize(

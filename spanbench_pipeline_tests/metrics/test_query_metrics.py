@@ -1,7 +1,7 @@
 from __future__ import annotations
 
-from spanbench_pipeline.metrics.query_metrics import query_metrics
 from spanbench_pipeline_tests.metrics.cases import CONFIG, CORPUS, Case, tiles
+from spanbench_pipeline_tests.metrics.measure import all_metrics as query_metrics
 
 
 def test_both_kinds_of_metrics_in_one_table() -> None:

@@ -4,7 +4,7 @@ import pyarrow as pa
 
 from spanbench_pipeline.checks import consistency, invariants
 from spanbench_pipeline.core import tables
-from spanbench_pipeline.metrics import routing_recall
+from spanbench_pipeline.metrics.quality import routing_recall
 from spanbench_pipeline_tests.retrieval import builders
 
 DOCUMENTS = builders.documents({"A": "aa", "B": "bb", "C": "cc"})

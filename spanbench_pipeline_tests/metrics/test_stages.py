@@ -10,9 +10,10 @@ from hypothesis import given, settings
 
 from spanbench_pipeline.calibration import oracle
 from spanbench_pipeline.core.errors import InputError
-from spanbench_pipeline.metrics.stages import LOST, STAGES, lost_stages, stages_of
+from spanbench_pipeline.metrics.stages import LOST, STAGES, stages_of
 from spanbench_pipeline_tests.metrics.cases import Case, Place, beside_another, tiles
 from spanbench_pipeline_tests.metrics.flows import Flow, Lists, flows
+from spanbench_pipeline_tests.metrics.measure import lost_stages
 
 KS = (1, 2, 4)
 Stages = dict[tuple[str, int, int], str | None]

@@ -16,9 +16,8 @@ import pyarrow as pa
 import pytest
 
 from spanbench_pipeline import chunkers
-from spanbench_pipeline.analysis.chunk_stats import chunk_stats
 from spanbench_pipeline.analysis.config_stats import config_stats
-from spanbench_pipeline.analysis.headroom import COSTS, costs, headroom
+from spanbench_pipeline.analysis.headroom import COSTS, costs
 from spanbench_pipeline.chunkers import naive
 from spanbench_pipeline.config import experiment
 from spanbench_pipeline.config.experiment import ChunkerSettings, Configuration
@@ -28,14 +27,21 @@ from spanbench_pipeline.core.evalset import Document, EvalSet, GoldSpan, Query, 
 from spanbench_pipeline.corpora import pdf, pdf_fonts, pdf_forms
 from spanbench_pipeline.corpora.directory import DirectorySource
 from spanbench_pipeline.metrics import registry
-from spanbench_pipeline.metrics.character_metrics import character_metrics
-from spanbench_pipeline.metrics.chunk_metrics import query_metrics
-from spanbench_pipeline.metrics.failure_labels import failure_labels
-from spanbench_pipeline.metrics.forensic_labels import LABELS, STATES, forensic_labels, span_states
-from spanbench_pipeline.metrics.stages import STAGES, lost_stages
+from spanbench_pipeline.metrics.forensic_labels import LABELS, STATES
+from spanbench_pipeline.metrics.stages import STAGES
 from spanbench_pipeline.reports import explanations
 from spanbench_pipeline.tuning import objective
 from spanbench_pipeline_tests.corpora import pdfs
+from spanbench_pipeline_tests.metrics.measure import (
+    character_metrics,
+    chunk_stats,
+    failure_labels,
+    forensic_labels,
+    headroom,
+    lost_stages,
+    query_metrics,
+    span_states,
+)
 
 ROOT = Path(__file__).resolve().parents[2]
 METRICS = (ROOT / "docs" / "metrics.md").read_text(encoding="utf-8")
@@ -311,11 +317,12 @@ def test_forensic_labels_of_the_examples(row: list[str]) -> None:
         "docs", documents, [Query("q1", "asked", [GoldSpan(*place) for place in gold], None)]
     )
     size = numbers(row[2])
-    pieces = [("A", n, n + size[0]) for n in range(0, 600, size[0])] if size else ranked
+    pieces = [("A", n, n + size[0]) for n in range(0, 600, size[0])] if size else []
+    pieces += [place for place in ranked if place not in pieces]
     chunks = tables.from_rows(
         "chunks",
         [
-            {"corpus": "docs", "chunker": "c", "chunk_id": f"{d}:{start}", "doc_id": d}
+            {"corpus": "docs", "chunker": "c", "chunk_id": f"{d}:{start}:{end}", "doc_id": d}
             | {"chunk_no": n, "start_char": start, "end_char": end}
             for n, (d, start, end) in enumerate(pieces)
         ],

@@ -20,9 +20,8 @@ from typing import Any
 
 import pyarrow as pa
 
-from spanbench_pipeline.analysis import aggregate, comparisons, fingerprints, headroom, label_cross
+from spanbench_pipeline.analysis import aggregate, comparisons, fingerprints, label_cross
 from spanbench_pipeline.analysis.backlog import backlog
-from spanbench_pipeline.analysis.chunk_stats import chunk_stats
 from spanbench_pipeline.analysis.config_stats import config_stats
 from spanbench_pipeline.config.experiment import (
     ChunkerSettings,
@@ -33,15 +32,10 @@ from spanbench_pipeline.config.experiment import (
 )
 from spanbench_pipeline.core import tables
 from spanbench_pipeline.core.evalset import Document, EvalSet, GoldSpan, Query, assemble
-from spanbench_pipeline.metrics import (
-    character_metrics,
-    chunk_metrics,
-    failure_labels,
-    forensic_labels,
-    registry,
-    stages,
-)
+from spanbench_pipeline.metrics import registry
 from spanbench_pipeline.reports.inputs import ReportInputs
+from spanbench_pipeline_tests.metrics import measure as measures
+from spanbench_pipeline_tests.metrics.measure import chunk_stats
 
 B = "b|<i>"
 NASTY = "<script>a|b</script>"
@@ -124,9 +118,9 @@ def inputs(
             for name in RANKED
         )
         for measure in (
-            chunk_metrics.query_metrics,
-            chunk_metrics.span_outcomes,
-            failure_labels.failure_labels,
+            measures.query_metrics,
+            measures.span_outcomes,
+            measures.failure_labels,
         )
     }
     candidates = {name: _candidates(rankings.get(name)) for name in NAMES}
@@ -183,15 +177,13 @@ def _at_depths(
         to_depth = named | {"depth": depth}
         listed = candidates[name].append_column("config", pa.repeat(name, len(candidates[name])))
         made = {
-            "query_metrics": character_metrics.character_metrics(ranked, gold, queries, **to_depth),
-            "forensic_labels": forensic_labels.forensic_labels(
-                ranked, gold, chunks, queries, **to_depth
-            ),
-            "span_states": forensic_labels.span_states(ranked, gold, chunks, queries, **to_depth),
-            "headroom": headroom.headroom(ranked, listed, gold, chunks, queries, ks=ks, **named),
+            "query_metrics": measures.character_metrics(ranked, gold, queries, **to_depth),
+            "forensic_labels": measures.forensic_labels(ranked, gold, chunks, queries, **to_depth),
+            "span_states": measures.span_states(ranked, gold, chunks, queries, **to_depth),
+            "headroom": measures.headroom(ranked, listed, gold, chunks, queries, ks=ks, **named),
         }
         fused = EXPERIMENT.configuration(name).fusion is not None
-        lost = stages.lost_stages(
+        lost = measures.lost_stages(
             *(ranked, listed, None, gold, chunks, queries),
             has_fusion=fused,
             has_reranker=False,

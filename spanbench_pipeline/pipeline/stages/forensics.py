@@ -17,7 +17,8 @@ from spanbench_pipeline.core import tables
 from spanbench_pipeline.metrics import forensic_labels as forensics
 from spanbench_pipeline.metrics import registry
 from spanbench_pipeline.metrics.depths import unreached
-from spanbench_pipeline.metrics.stages import lost_stages, stages_of
+from spanbench_pipeline.metrics.scored_run import scored_run
+from spanbench_pipeline.metrics.stages import before_reranking, lost_stages, stages_of
 from spanbench_pipeline.pipeline.stage import Check, Outcome, Reader, Rows, Stage
 from spanbench_pipeline.pipeline.stages import routing
 from spanbench_pipeline.pipeline.staleness import Key
@@ -117,25 +118,24 @@ def _same_as_outcomes(experiment: Experiment, config: Configuration) -> tuple[Ch
 
 def _states(experiment: Experiment, config: Configuration, reader: Reader) -> Outcome:
     rankings, gold, chunks, queries = _inputs(config, reader)
+    run = scored_run(rankings, gold, chunks, queries)
     states = forensics.span_states(
-        rankings,
-        gold,
-        chunks,
-        queries,
+        run,
         corpus=experiment.corpus,
         config=config.name,
         depth=experiment.depth,
         ks=depths(experiment),
     )
+    listed, has_fusion = lists_of(experiment, config, reader), config.fusion_used is not None
+    before = None
+    if config.reranker is not None:
+        before = before_reranking(run, rankings, listed, has_fusion=has_fusion)
     lost = lost_stages(
-        rankings,
-        lists_of(experiment, config, reader),
+        run,
+        run.with_lists(listed),
         reader.stored(routing.key(experiment, config)).table if config.routing else None,
-        gold,
-        chunks,
-        queries,
-        has_fusion=config.fusion_used is not None,
-        has_reranker=config.reranker is not None,
+        before=before,
+        has_fusion=has_fusion,
         ks=depths(experiment),
     )
     key = ["query_id", "span_no", "k"]
@@ -219,7 +219,7 @@ def _labels_stage(experiment: Experiment, config: Configuration) -> Stage:
 def _labels(experiment: Experiment, config: Configuration, reader: Reader) -> Outcome:
     return Outcome(
         forensics.forensic_labels(
-            *_inputs(config, reader),
+            scored_run(*_inputs(config, reader)),
             corpus=experiment.corpus,
             config=config.name,
             depth=experiment.depth,
@@ -283,12 +283,11 @@ def _headroom_stage(experiment: Experiment, config: Configuration) -> Stage:
 
 def _headroom(experiment: Experiment, config: Configuration, reader: Reader) -> Outcome:
     rankings, gold, chunks, queries = _inputs(config, reader)
+    run = scored_run(rankings, gold, chunks, queries)
     return Outcome(
         headroom(
-            rankings,
-            lists_of(experiment, config, reader),
-            gold,
-            chunks,
+            run,
+            run.with_lists(lists_of(experiment, config, reader)),
             queries,
             corpus=experiment.corpus,
             config=config.name,

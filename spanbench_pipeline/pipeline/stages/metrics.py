@@ -12,14 +12,10 @@ import pyarrow as pa
 from spanbench_pipeline.checks import character_metrics, consistency, invariants, routing
 from spanbench_pipeline.config.experiment import Configuration, Experiment
 from spanbench_pipeline.core import tables
-from spanbench_pipeline.metrics import (
-    chunk_metrics,
-    failure_labels,
-    query_metrics,
-    registry,
-    routing_recall,
-)
+from spanbench_pipeline.metrics import failure_labels, query_metrics, registry, span_outcomes
 from spanbench_pipeline.metrics.depths import unreached
+from spanbench_pipeline.metrics.quality import routing_recall
+from spanbench_pipeline.metrics.scored_run import scored_run
 from spanbench_pipeline.pipeline.stage import Check, Outcome, Reader, Stage
 from spanbench_pipeline.pipeline.stages.routing import key as routed_documents
 from spanbench_pipeline.pipeline.staleness import Key
@@ -70,10 +66,15 @@ def stages(experiment: Experiment) -> list[Stage]:
     to_top = not unreached(experiment.context, experiment.depth)
     for config in experiment.configurations:
         stage = partial(_stage, experiment, config)
-        outcomes = stage("span_outcomes", chunk_metrics.span_outcomes, chunk_metrics, (_OUTCOMES,))
+        outcomes = stage(
+            "span_outcomes",
+            partial(span_outcomes.span_outcomes, context=experiment.context),
+            span_outcomes,
+            (_OUTCOMES,),
+        )
         metrics = stage(
             "query_metrics",
-            partial(query_metrics.query_metrics, further=experiment.further),
+            _measure(experiment),
             query_metrics,
             (_RANGE, *_of_lists(experiment, config), *((_FOLLOW,) if to_top else ()), _GROW),
             (outcomes.key,) if to_top else (),
@@ -82,13 +83,18 @@ def stages(experiment: Experiment) -> list[Stage]:
             metrics = _with_routing(metrics, experiment, config)
         labels = stage(
             "failure_labels",
-            failure_labels.failure_labels,
+            partial(failure_labels.failure_labels, context=experiment.context),
             failure_labels,
             (_PARTITION, _LABELS),
             (metrics.key,),
         )
         found += [outcomes, metrics, labels]
     return found
+
+
+def _measure(experiment: Experiment) -> Measure:
+    metrics = registry.measured(experiment.context, experiment.further)
+    return partial(query_metrics.query_metrics, metrics=metrics)
 
 
 def _of_lists(experiment: Experiment, config: Configuration) -> tuple[Check, ...]:
@@ -176,7 +182,7 @@ def _routed_metrics(
     others = _compute(
         experiment,
         config,
-        partial(query_metrics.query_metrics, further=experiment.further),
+        _measure(experiment),
         reader,
     )
     recall = routing_recall.routing_recall(
@@ -196,13 +202,14 @@ def _compute(
 ) -> Outcome:
     return Outcome(
         measure(
-            reader.table("rankings", config.slug),
-            reader.table("gold_spans"),
-            reader.table("chunks", config.chunker),
-            reader.table("queries"),
+            scored_run(
+                reader.table("rankings", config.slug),
+                reader.table("gold_spans"),
+                reader.table("chunks", config.chunker),
+                reader.table("queries"),
+            ),
             corpus=experiment.corpus,
             config=config.name,
             depth=experiment.depth,
-            context=experiment.context,
         )
     )

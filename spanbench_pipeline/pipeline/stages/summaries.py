@@ -24,6 +24,7 @@ from spanbench_pipeline.config.experiment import BM25, Configuration, Experiment
 from spanbench_pipeline.core import tables
 from spanbench_pipeline.core.headers import headers
 from spanbench_pipeline.core.tokenizer import Tokenizer
+from spanbench_pipeline.metrics.scored_run import scored_run
 from spanbench_pipeline.pipeline.stage import Check, Outcome, Reader, Rows, Stage
 from spanbench_pipeline.pipeline.staleness import Key
 from spanbench_pipeline.retrieval.cards import ROUTING_CHARS, cards
@@ -176,9 +177,12 @@ def _chunk_stats(experiment: Experiment, reader: Reader) -> Outcome:
         encoder = _encoder_of(experiment, name)
         parts.append(
             chunk_stats.chunk_stats(
-                reader.table("chunks", name),
-                reader.table("gold_spans"),
-                reader.table("queries"),
+                scored_run(
+                    None,
+                    reader.table("gold_spans"),
+                    reader.table("chunks", name),
+                    reader.table("queries"),
+                ),
                 corpus=experiment.corpus,
                 chunker=name,
                 embeddings=stored.table if stored is not None and measured else None,
