@@ -9,10 +9,10 @@ import pytest
 from hypothesis import given, settings
 
 from spanbench_pipeline.checks import metamorphic
+from spanbench_pipeline.metrics.forensic_labels import forensic_labels
+from spanbench_pipeline.metrics.query_metrics import query_metrics
 from spanbench_pipeline.metrics.scored_run import ScoredRun, scored_run
 from spanbench_pipeline_tests.checks.test_character_metrics import CASE, DEPTH
-from spanbench_pipeline_tests.metrics.measure import all_metrics as query_metrics
-from spanbench_pipeline_tests.metrics.measure import forensic_labels
 from spanbench_pipeline_tests.metrics.places import A, Placed, placed_cases
 
 
