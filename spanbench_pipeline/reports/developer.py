@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 from spanbench_pipeline.config.experiment import Experiment, fusion_text
 from spanbench_pipeline.metrics import registry
 from spanbench_pipeline.reports.explanations import limits
@@ -32,29 +34,7 @@ Blocks = list[Block]
 
 def developer(experiment: Experiment, inputs: ReportInputs) -> Report:
     """Return the developer report of one corpus, the experiment's baseline marked."""
-    blocks: Blocks = [
-        *_set_up(experiment, inputs),
-        *figures.metrics(experiment, inputs),
-        *characters.characters(experiment, inputs),
-        *yardsticks.yardsticks(experiment, inputs),
-        *figures.chunkers(experiment, inputs),
-        *causes.levers(experiment, inputs),
-        *causes.hybrid(experiment, inputs),
-        *causes.matching(experiment, inputs),
-        *causes.documents(experiment, inputs),
-        *causes.failures(experiment, inputs),
-        *forensics.forensic(experiment, inputs),
-        *_losses(experiment, inputs),
-        *figures.clause_types(experiment, inputs),
-        *_provenance(experiment, inputs),
-        Heading("Limits"),
-        limits(
-            inputs.documents.num_rows,
-            inputs.queries.num_rows,
-            inputs.gold_spans.num_rows,
-            experiment.context,
-        ),
-    ]
+    blocks = [block for section in SECTIONS.values() for block in section(experiment, inputs)]
     return Report(f"Developer report: {experiment.corpus}", tuple(blocks), contents=True)
 
 
@@ -139,3 +119,35 @@ def _provenance(experiment: Experiment, inputs: ReportInputs) -> Blocks:
         comparability.fingerprint_table(experiment, inputs, experiment.baseline),
         Table(columns, sources, "The files that the corpus was read from."),
     ]
+
+
+def _limits(experiment: Experiment, inputs: ReportInputs) -> Blocks:
+    return [
+        Heading("Limits"),
+        limits(
+            inputs.documents.num_rows,
+            inputs.queries.num_rows,
+            inputs.gold_spans.num_rows,
+            experiment.context,
+        ),
+    ]
+
+
+SECTIONS: dict[str, Callable[[Experiment, ReportInputs], Blocks]] = {
+    "set-up": _set_up,
+    "metrics": figures.metrics,
+    "characters": characters.characters,
+    "published figures": yardsticks.yardsticks,
+    "chunkers": figures.chunkers,
+    "levers": causes.levers,
+    "hybrid": causes.hybrid,
+    "matching": causes.matching,
+    "documents": causes.documents,
+    "failures": causes.failures,
+    "forensic labels": forensics.forensic,
+    "losses": _losses,
+    "clause types": figures.clause_types,
+    "provenance": _provenance,
+    "limits": _limits,
+}
+"""The sections in the order of the report; a section with nothing to say returns no blocks."""
