@@ -164,6 +164,21 @@ def test_an_edited_document_costs_its_own_corpus_only(
     assert names(run(project, "second")) == set()
 
 
+def test_another_context_costs_what_looks_at_it(
+    tmp_path: Path, make_project: Callable[..., Project]
+):
+    write_corpus(tmp_path)
+    given = {"documents": tmp_path / "docs", "queries": tmp_path / "queries.jsonl"}
+    project = make_project(small=BM25_ONLY.format(corpus="small", **given))
+    before = {asset.removeprefix("small/").split("/")[0] for asset in names(run(project))}
+
+    edit(project, "small", 'corpus = "small"', 'corpus = "small"\ncontext = 2')
+    again = {asset.removeprefix("small/").split("/")[0] for asset in names(run(project))}
+    assert before - again >= {"documents", "queries", "chunks", "candidates", "rankings"}
+    assert again >= {"query_metrics", "span_outcomes", "failure_labels", "config_metrics"}
+    assert again <= before
+
+
 def register(project: Project, folder: Path) -> None:
     """``spanbench adapt`` of a folder, under its name."""
     adapting.adapt(project, folder / "docs", folder / "queries.jsonl", None, folder.name)
