@@ -32,9 +32,7 @@ GROUPS = tuple(
         "commands",
         "encoders",
         "formats",
-        "labels",
         "metrics",
-        "report_sections",
         "rerankers",
         "sources",
     )
