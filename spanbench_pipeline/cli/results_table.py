@@ -92,7 +92,7 @@ def _not_compared(experiment: Experiment) -> list[str]:
     counting = ", ".join(name for name in shown if name in registry.chunk_counting())
     verb = "count" if "," in counting else "counts"
     return [
-        f"{counting} {verb} chunks: not compared from one chunker to another ({', '.join(used)})"
+        f"{counting} {verb} chunks: do not compare between different chunkers ({', '.join(used)})"
     ]
 
 

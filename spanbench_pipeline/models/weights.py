@@ -47,7 +47,9 @@ def locate(settings: Encoder | Reranker, models: Path) -> Path:
         return _with_weights(own, model)
     fetched = models / _folder_name(model)
     if not fetched.is_dir():
-        raise NotMeasured(f"the weights of {model} are absent; spanbench fetch models brings them")
+        raise NotMeasured(
+            f"the weights of {model} are absent; run `spanbench fetch models` to download them"
+        )
     return _with_weights(fetched, model)
 
 

@@ -82,6 +82,6 @@ def test_what_counts_chunks_is_not_compared_between_chunkers(
     stats = pa.concat_tables([given.chunk_stats, tables.from_rows("chunk_stats", [stat])])
     monkeypatch.setattr(tiny, "inputs", lambda pooled: replace(given, chunk_stats=stats))
     assert shown(tmp_path, pooled=False)[6] == [
-        "precision, recall, mrr count chunks: not compared from one chunker to another (halves, "
+        "precision, recall, mrr count chunks: do not compare between different chunkers (halves, "
         "thirds)"
     ]

@@ -197,7 +197,7 @@ def test_a_planted_fault_is_seen_with_its_rows(ui: Ui, home: Path):
     ui.see("Failed", exact=True)
     ui.see("offsets_of_the_chunk_table").click()
     ui.see("This is a blocking asset check.")
-    ui.see("1 row offends; the first are listed.")
+    ui.see("1 row violates this; the first are listed.")
     shown = ui.page.locator("table", has_text="chunk_start_char").first
     shown.wait_for()
     for cell in (chunk["chunk_id"], str(chunk["start_char"]), str(chunk["start_char"] + 1)):

@@ -127,7 +127,8 @@ class TestLocate:
         with pytest.raises(NotMeasured) as absent:
             weights.locate(RERANKER, tmp_path)
         assert str(absent.value) == (
-            "the weights of someone/tiny-ranker are absent; spanbench fetch models brings them"
+            "the weights of someone/tiny-ranker are absent; run `spanbench fetch models` to "
+            "download them"
         )
         folder = lay(tmp_path / "someone--tiny-ranker", FILES)
         assert weights.locate(RERANKER, tmp_path) == folder

@@ -195,8 +195,8 @@ def _follows(rule: Rule | InputError) -> Check:
 
 _NO_REGRESSION = Check(
     "no_regression",
-    "No metric fell from its accepted value by more than its queries' own differences and the "
-    "minimum effect explain (paired randomization test).",
+    "No metric fell significantly below its accepted value: by the minimum effect or more, and by "
+    "more than chance explains (paired randomization test).",
     lambda reader: regression_text.regressions(reader.own()),
     blocking=False,
     severe=True,
@@ -209,8 +209,8 @@ _NOTHING_CHANGED = Check(
 )
 _ALL_COMPARED = Check(
     "all_compared",
-    "Every accepted value has a value of the same measure to be held against: same corpus and "
-    "gold, and for metrics that count chunks the same chunks and encoder.",
+    "Every accepted value has a comparable current value: of the same corpus and gold, and for "
+    "metrics that count chunks of the same chunks and encoder.",
     lambda reader: regression_text.not_compared(reader.own()),
     blocking=False,
 )

@@ -116,13 +116,13 @@ def _choices(stage: Stage) -> list[str]:
 
 def failed(check: Check, n_rows: int) -> str:
     """Return what a failed check means, and what follows from it."""
-    rows = "1 row offends" if n_rows == 1 else f"{n_rows:,} rows offend"
-    follows = (
-        "Nothing below this asset is materialized until it holds."
-        if check.blocking
-        else "A warning: what is below this asset still runs."
-    )
-    return f"Does not hold: {check.description} {rows}; the first are listed. {follows}"
+    rows = "1 row violates this" if n_rows == 1 else f"{n_rows:,} rows violate this"
+    if check.blocking:
+        follows = "Nothing downstream of this asset runs until the check passes."
+    else:
+        kind = "An error" if check.severe else "A warning"
+        follows = f"{kind}: what is downstream of this asset still runs."
+    return f"Violated: {check.description} {rows}; the first are listed. {follows}"
 
 
 def _place(stage: Stage) -> str:

@@ -55,10 +55,12 @@ def test_absent_weights_are_said_of_what_uses_them_and_of_all_that_takes_over_it
 def test_a_failed_check_says_what_follows():
     blocking = Check("c", "A holds.", lambda _: [])
     warning = Check("c", "A holds.", lambda _: [], blocking=False)
+    error = Check("c", "A holds.", lambda _: [], blocking=False, severe=True)
     assert descriptions.failed(blocking, 1) == (
-        "Does not hold: A holds. 1 row offends; the first are listed. "
-        "Nothing below this asset is materialized until it holds."
+        "Violated: A holds. 1 row violates this; the first are listed. "
+        "Nothing downstream of this asset runs until the check passes."
     )
-    assert descriptions.failed(warning, 1_200).endswith(
-        "1,200 rows offend; the first are listed. A warning: what is below this asset still runs."
-    )
+    said = descriptions.failed(warning, 1_200)
+    assert "1,200 rows violate this" in said
+    assert "A warning: what is downstream of this asset still runs." in said
+    assert "An error: what is downstream of this asset still runs." in descriptions.failed(error, 2)
