@@ -117,7 +117,7 @@ class VectorCache:
             try:
                 return work(self._open())
             except (sqlite3.DatabaseError, UnicodeDecodeError) as error:
-                if not _is_damage(error):
+                if not _is_damage(error, self.path):
                     raise
                 self._begin_anew(error)
             return work(self._open())
@@ -221,14 +221,26 @@ def _checksum(key: bytes, n_tokens: int, blob: bytes) -> bytes:
     return hashlib.sha256(key + n_tokens.to_bytes(8, "little", signed=True) + blob).digest()
 
 
-def _is_damage(error: Exception) -> bool:
+def _is_damage(error: Exception, path: Path) -> bool:
     """Return whether an error comes of the file's content; one of Python's own making does not."""
     if isinstance(error, UnicodeDecodeError):  # A message that quotes the damaged file.
         return True
     code = getattr(error, "sqlite_errorcode", None)
     if code is None:
         return False
+    if _primary(code) == sqlite3.SQLITE_READONLY:
+        return _is_of_a_later_format(path)
     return code == sqlite3.SQLITE_IOERR_SHORT_READ or _primary(code) not in _NOT_DAMAGE
+
+
+def _is_of_a_later_format(path: Path) -> bool:
+    """Return whether the header names a write format that SQLite does not know.
+
+    SQLite opens such a file for reading alone, as it does one of a read-only place. We write the
+    formats 1 and 2 only, so another number is damage.
+    """
+    with path.open("rb") as stream:
+        return stream.read(19)[18:] not in (b"\x01", b"\x02")
 
 
 def _primary(code: int) -> int:

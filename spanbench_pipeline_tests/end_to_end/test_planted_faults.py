@@ -22,6 +22,7 @@ import pytest
 from spanbench_pipeline.checks import metamorphic
 from spanbench_pipeline.cli import accept
 from spanbench_pipeline.config.project import Project
+from spanbench_pipeline.metrics.scored_run import ScoredRun
 from spanbench_pipeline.pipeline import graph as graphs
 from spanbench_pipeline.pipeline.dagster.instance import open_instance
 from spanbench_pipeline.pipeline.dagster.runner import Result, Runner
@@ -568,17 +569,17 @@ def test_scoring_that_is_blind_to_documents_is_noticed(
 ):
     """Not a table but the code is wrong: a rank's document counts for nothing."""
 
-    def blind(rankings: pa.Table, gold_spans: pa.Table, *args, **named) -> pa.Table:
+    def blind(rankings: pa.Table, gold_spans: pa.Table, _: object, queries: pa.Table) -> ScoredRun:
         (first, *_) = gold_spans["doc_id"].to_pylist()
-        return measured(
+        return joined(
             with_column(rankings, "doc_id", [first] * rankings.num_rows),
             with_column(gold_spans, "doc_id", [first] * gold_spans.num_rows),
-            *args,
-            **named,
+            None,
+            queries,
         )
 
-    measured = metamorphic.character_metrics
-    monkeypatch.setattr(metamorphic, "character_metrics", blind)
+    joined = metamorphic.scored_run
+    monkeypatch.setattr(metamorphic, "scored_run", blind)
     key = ("own", "forensic_labels", "clause")
     (project.parquet / parquet.relative_path(key)).unlink()
     assert run(project).failed_checks[key] == ("survives_the_two_traps",)

@@ -191,6 +191,14 @@ class TestDamagedFile:
         path.write_bytes(damaged)
         check_survives(path)
 
+    def test_a_format_that_sqlite_only_reads(self, tmp_path, whole):
+        """Byte 18 of the header is the format to write; above 2 SQLite refuses to write."""
+        path = tmp_path / "c.sqlite"
+        damaged = bytearray(whole.read_bytes())
+        damaged[18] = 7
+        path.write_bytes(damaged)
+        check_survives(path)
+
 
 class TestUnusable:
     def test_a_folder_in_its_place(self, tmp_path):
