@@ -100,7 +100,7 @@ class TestScores:
 
 class TestLoad:
     def test_absent(self, tmp_path):
-        with pytest.raises(NotMeasured, match="weights of someone/ranker are absent; spanbench"):
+        with pytest.raises(NotMeasured, match="weights of someone/ranker are absent"):
             rerank.load(Reranker("r", model="someone/ranker"), tmp_path)
 
     def test_fetched(self, tmp_path, model):
