@@ -16,7 +16,7 @@ import pyarrow as pa
 
 from spanbench_pipeline.core import spans, tables
 from spanbench_pipeline.core.codepoints import is_blank, refuse_halves
-from spanbench_pipeline.core.errors import SHOWN, InputError, refuse_all
+from spanbench_pipeline.core.errors import LISTED_PROBLEMS, InputError, refuse_all
 from spanbench_pipeline.core.suggestions import suggested
 
 RESERVED_FIELDS = frozenset(
@@ -232,7 +232,7 @@ def _query_problems(
     """Return the first violation of each query that has one."""
     found: list[str] = []
     for query in queries:
-        hint = suggested if len(found) < SHOWN else _no_hint
+        hint = suggested if len(found) < LISTED_PROBLEMS else _no_hint
         try:
             _check_query(corpus, query, documents, declared, hint)
         except InputError as error:

@@ -9,7 +9,7 @@ from typing import Any, TypeVar
 
 from spanbench_pipeline.core import evalset, suggestions
 from spanbench_pipeline.core.codepoints import is_blank
-from spanbench_pipeline.core.errors import SHOWN, InputError, refuse_all
+from spanbench_pipeline.core.errors import LISTED_PROBLEMS, InputError, refuse_all
 from spanbench_pipeline.core.evalset import GoldSpan, Query
 from spanbench_pipeline.core.suggestions import suggested
 from spanbench_pipeline.formats import strict_json
@@ -58,7 +58,7 @@ class Problems(list[str]):
     @property
     def hinted(self) -> bool:
         """Return whether the next one will be shown: a hint may take a while to find."""
-        return len(self) < SHOWN
+        return len(self) < LISTED_PROBLEMS
 
 
 def read(data: bytes, where: str, texts: Mapping[str, str], problems: Problems) -> list[Query]:
