@@ -17,6 +17,7 @@ from spanbench_pipeline.core.errors import InputError
 from spanbench_pipeline.pipeline import code_version
 from spanbench_pipeline.pipeline.code_version import Parts
 from spanbench_pipeline.pipeline.staleness import Key, Node, name
+from spanbench_pipeline.pipeline.table_cache import TableCache
 from spanbench_pipeline.storage import parquet
 
 Rows = list[dict[str, Any]]
@@ -175,17 +176,19 @@ class Reader:
         self,
         project: Project,
         stage: Stage,
-        kinds: Mapping[Key, str],
+        table_names: Mapping[Key, str],
         options: Mapping[str, str] | None = None,
         run_id: str = "",
         recorded: Mapping[Key, Recorded] | None = None,
+        cache: TableCache | None = None,
     ) -> None:
         self.project = project
         self.run_id = run_id
         self.stage = stage
         self.options = {n: o.default for n, o in stage.options.items()} | dict(options or {})
-        self._kinds = kinds
+        self._table_names = table_names
         self._recorded = recorded or {}
+        self._cache = cache or TableCache()
         self._read: dict[Key, parquet.Stored] = {}
 
     def stored(self, key: Key) -> parquet.Stored:
@@ -198,7 +201,7 @@ class Reader:
         if key not in self._read:
             path = self.project.parquet / parquet.relative_path(key)
             self._require_sound(key, path)
-            self._read[key] = parquet.read(path, self._kinds[key])
+            self._read[key] = self._cache.read(path, self._table_names[key])
         return self._read[key]
 
     def _require_sound(self, key: Key, path: Path) -> None:
@@ -207,7 +210,7 @@ class Reader:
         if recorded is None or not path.is_file():
             return
         wrong = ""
-        if parquet.file_sha256(path) != recorded.sha256:
+        if self._cache.sha256(path) != recorded.sha256:
             wrong = "was changed since it was made"
         elif recorded.failed:
             wrong = f"failed a blocking check ({', '.join(recorded.failed)})"

@@ -21,11 +21,9 @@ def run_small() -> dg.JobDefinition:
     """
     where = Project(Path(os.environ[ROOT]), Path(os.environ[HOME]))
     stages = graph.build(where).of(["small"])
-    made = assets.definitions(stages, where)
     forked = {"forkserver": {"preload_modules": [__name__]}}
     return dg.Definitions(
-        assets=[a for a in made if not isinstance(a, dg.AssetChecksDefinition)],
-        asset_checks=[a for a in made if isinstance(a, dg.AssetChecksDefinition)],
+        assets=assets.definitions(stages, where),
         jobs=[dg.define_asset_job("run_small")],
         resources=assets.resources(stages, where),
         executor=dg.multiprocess_executor.configured({"max_concurrent": 2, "start_method": forked}),

@@ -68,7 +68,7 @@ def plant(project: Project, kind: str, where: Any) -> None:
         return project.reports in target.parents and next(reports) == where
 
     if kind == "produce":
-        dies_before(assets, "produce", lambda stage, *_: name(stage.key) == where)
+        dies_before(assets, "produce", lambda reader: name(reader.stage.key) == where)
     elif kind == "check":
         dies_before(assets, "_evaluated", lambda _, reader: name(reader.stage.key) == where)
     elif kind == "write":

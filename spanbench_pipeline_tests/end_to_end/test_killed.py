@@ -30,8 +30,8 @@ KILLED = -signal.SIGKILL
 POINTS: list[list[Any]] = [
     ["produce", "small/documents"],
     ["write", "small/documents"],
-    ["record", "small/gold_spans"],
     ["check", "small/chunks/clause"],
+    ["record", "small/gold_spans"],
     ["write", "small/rankings/clause_bm25"],
     ["check", "small/query_metrics/naive_bm25"],
     ["record", "small/config_metrics"],

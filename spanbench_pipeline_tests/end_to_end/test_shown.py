@@ -39,11 +39,10 @@ def test_pictures_and_rows_come_before_hashes(ran: Project):
 def test_every_asset_has_an_owner_a_corpus_and_words(ran: Project):
     stages = graphs.build(ran).of(["small"])
     for made in assets.definitions(stages, ran):
-        if isinstance(made, dg.AssetsDefinition) and not isinstance(made, dg.AssetChecksDefinition):
-            (spec,) = made.specs
-            assert spec.owners == ["team:retrieval"]
-            assert "A row " in (spec.description or "")
-            assert spec.key.path == ["warehouse"] or spec.tags["corpus"] == "small"
+        (spec,) = made.specs
+        assert spec.owners == ["team:retrieval"]
+        assert "A row " in (spec.description or "")
+        assert spec.key.path == ["warehouse"] or spec.tags["corpus"] == "small"
 
 
 def test_a_baseline_that_does_not_exist_is_refused_before_anything_runs(ran: Project):

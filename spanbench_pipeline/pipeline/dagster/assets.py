@@ -8,7 +8,7 @@ import time
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass
-from functools import cache
+from functools import cache, cached_property
 from typing import Any
 
 import dagster as dg
@@ -20,7 +20,7 @@ from spanbench_pipeline.core.errors import InputError, NotMeasured
 from spanbench_pipeline.pipeline.code_version import Parts
 from spanbench_pipeline.pipeline.dagster import failed_attempts, run_lock
 from spanbench_pipeline.pipeline.dagster.instance import MADE_BY, recorded
-from spanbench_pipeline.pipeline.stage import Check, Outcome, Reader, Recorded, Rows, Stage
+from spanbench_pipeline.pipeline.stage import Check, Outcome, Reader, Rows, Stage
 from spanbench_pipeline.pipeline.staleness import Key, Node, name
 from spanbench_pipeline.pipeline.ui import descriptions, pictures, previews
 from spanbench_pipeline.reports.render.markdown import escape
@@ -32,14 +32,6 @@ SECONDS = "seconds"
 """The metadata of a materialization and of a check that says how long it took."""
 OFFENDING_CHARS = 400
 """More of an offending row's cell is shown: it names what to look at."""
-
-
-@dataclass(frozen=True)
-class Shown:
-    """What the web UI shows of a stage that others decide: its group, why it is not measured."""
-
-    group: str
-    absent: str | None
 
 
 @dataclass(frozen=True)
@@ -57,21 +49,13 @@ class Produced:
         return chosen or self.written.sha256
 
 
-def produce(
-    stage: Stage,
-    project: Project,
-    kinds: Mapping[Key, str],
-    options: Mapping[str, str] | None = None,
-    run_id: str = "",
-    recorded: Mapping[Key, Recorded] | None = None,
-) -> Produced:
-    """Compute a stage and store its table. ``kinds`` gives each asset's declared table.
+def produce(reader: Reader) -> Produced:
+    """Compute the reader's stage and store its table.
 
-    Raises UnsoundInput, and stores nothing, where an input that it reads is not what ``recorded``
-    says of it.
+    Raises UnsoundInput, and stores nothing, where an input that it reads is not as recorded.
     """
     began = time.perf_counter()
-    reader = Reader(project, stage, kinds, options, run_id, recorded)
+    stage = reader.stage
     state = None if stage.partial else reader.not_measured()
     outcome = Outcome(tables.empty(stage.table))
     if state is None:
@@ -79,10 +63,11 @@ def produce(
             outcome, state = stage.compute(reader), parquet.MEASURED
         except NotMeasured as why:
             state = f"not measured: {why}"
+    path = stage.path(reader.project)
     try:
-        written = parquet.write(stage.path(project), stage.table, outcome.table, state)
+        written = parquet.write(path, stage.table, outcome.table, state)
     except OSError as error:
-        raise InputError(f"{stage.path(project)}: cannot be written: {error.strerror}") from error
+        raise InputError(f"{path}: cannot be written: {error.strerror}") from error
     seconds = time.perf_counter() - began
     for warning in outcome.warnings:
         log.warning("%s: %s", name(stage.key), warning)
@@ -97,32 +82,32 @@ def definitions(
     project: Project,
     made_by: Mapping[Key, Parts] | None = None,
     groups: Mapping[tuple[str, str], str] | None = None,
-) -> list[dg.AssetsDefinition | dg.AssetChecksDefinition]:
-    """Return every stage as an asset, and its checks as one step behind it.
+) -> list[dg.AssetsDefinition]:
+    """Return every stage as an asset whose step evaluates its checks too.
 
-    ``made_by`` says what each is made by, where that is known already; ``groups`` is what
-    ``group_names`` gives for all that are shown together, where these are not all.
+    ``made_by`` is what each code version is a hash of, where it is known already; ``groups`` is
+    ``group_names`` of all assets of the web UI, where these are not all.
     """
-    kinds = {stage.key: stage.table for stage in stages}
-    assets: list[dg.AssetsDefinition | dg.AssetChecksDefinition] = []
+    table_names = {stage.key: stage.table for stage in stages}
     absent = descriptions.absences(stages)
     blocking = {s.key: tuple(c.name for c in s.all_checks if c.blocking) for s in stages}
     groups = groups or group_names(stages)
-    for stage in stages:
-        judged = {dep: blocking[dep] for dep in stage.deps if dep in blocking}
-        # Of the code as loaded now: a web UI that runs on would else note what it does not run.
-        parts = made_by[stage.key] if made_by else stage.made_by()
-        node = stage.node(parts)
-        shown = Shown(groups[stage.corpus, stage.step], absent.get(stage.key))
-        assets.append(_asset(stage, project, kinds, shown, judged, node, parts))
-        assets.append(_checks(stage, project, kinds, node))
-    return assets
+    return [
+        _Step(
+            stage,
+            project,
+            table_names,
+            {dep: blocking[dep] for dep in stage.deps if dep in blocking},
+            # Of the code as loaded now: a web UI that runs on would else record code that it does
+            # not run.
+            made_by[stage.key] if made_by else stage.made_by(),
+        ).definition(groups[stage.corpus, stage.step], absent.get(stage.key))
+        for stage in stages
+    ]
 
 
 def group_names(stages: Sequence[Stage]) -> dict[tuple[str, str], keys.Key]:
-    """Return the group of each corpus's steps: no two corpora share one, whatever they are
-    called.
-    """
+    """Return the group of each corpus's steps, no two corpora sharing one."""
     return keys.told_apart({(s.corpus, s.step): s.group for s in stages})
 
 
@@ -133,45 +118,90 @@ def resources(stages: Sequence[Stage], project: Project) -> dict[str, dg.Resourc
     }
 
 
-def _asset(
-    stage: Stage,
-    project: Project,
-    kinds: Mapping[Key, str],
-    shown: Shown,
-    judged: Mapping[Key, Sequence[str]],
-    node: Node,
-    made_by: Parts,
-) -> dg.AssetsDefinition:
-    """Yield a stage as an asset. ``judged`` names the blocking checks of each input."""
+@dataclass(frozen=True)
+class _Step:
+    """The step that makes an asset and evaluates its checks, or only the checks chosen.
 
-    @dg.asset(
-        key=list(stage.key),
-        deps=[dg.AssetKey(list(dep)) for dep in stage.deps],
-        code_version=node.code_version,
-        group_name=shown.group,
-        tags={key: keys.tag(v) for key, v in {**stage.tags, "table": stage.table}.items()},
-        kinds=set(stage.kinds),
-        owners=list(stage.owners),
-        description=descriptions.describe(stage, shown.absent),
-        metadata={"dagster/column_schema": _column_schema(stage.table)},
-        config_schema={name: _field(stage, name) for name in stage.options} or None,
-        required_resource_keys={run_lock.RESOURCE},
-    )
-    def computed(context: dg.AssetExecutionContext) -> Iterator[dg.MaterializeResult[Any]]:
-        options = context.op_execution_context.op_config if stage.options else None
-        # Dagster records what is yielded before it asks for more: only then does the turn end.
-        with _alone(stage, project, context), failed_attempts.noted(context, node):
-            known = {} if stage.shared else recorded(context.instance, judged)
-            produced = produce(stage, project, kinds, options, context.run.run_id, known)
-            yield dg.MaterializeResult(
-                metadata={
-                    **_shown(stage, project, produced),
-                    MADE_BY: dg.MetadataValue.json(made_by),
-                },
-                data_version=dg.DataVersion(produced.data_version),
-            )
+    ``blocking`` names the blocking checks of each input.
+    """
 
-    return computed
+    stage: Stage
+    project: Project
+    table_names: Mapping[Key, str]
+    blocking: Mapping[Key, Sequence[str]]
+    made_by: Parts
+
+    def definition(self, group: str, absent: str | None) -> dg.AssetsDefinition:
+        """Return the asset with its checks; ``absent``: why it cannot be measured."""
+        stage, key = self.stage, dg.AssetKey(list(self.stage.key))
+        description = descriptions.describe(stage, absent)
+        asset = dg.AssetSpec(
+            key,
+            deps=[dg.AssetKey(list(dep)) for dep in stage.deps],
+            code_version=self._node.code_version,
+            group_name=group,
+            tags={name: keys.tag(v) for name, v in {**stage.tags, "table": stage.table}.items()},
+            kinds=set(stage.kinds),
+            owners=list(stage.owners),
+            description=description,
+            metadata={"dagster/column_schema": _column_schema(stage.table)},
+        )
+
+        @dg.multi_asset(
+            name="__".join(stage.key),
+            description=description,
+            specs=[asset],
+            check_specs=[
+                dg.AssetCheckSpec(c.name, asset=key, description=c.description, blocking=c.blocking)
+                for c in stage.all_checks
+            ],
+            config_schema={name: _field(stage, name) for name in stage.options} or None,
+            required_resource_keys={run_lock.RESOURCE},
+            can_subset=True,  # so that a check can be evaluated without its asset
+        )
+        def step(context: dg.AssetExecutionContext) -> Iterator[Any]:
+            # Dagster records what is yielded before it asks for more: only then is the lock
+            # released.
+            with self._lock(context), failed_attempts.noted(context, self._node):
+                if context.selected_asset_keys:
+                    yield self._materialize(context)
+                yield from self._evaluate(context)
+
+        return step
+
+    @cached_property
+    def _node(self) -> Node:
+        return self.stage.node(self.made_by)
+
+    def _lock(self, context: dg.AssetExecutionContext) -> AbstractContextManager[None]:
+        """Return the lock of an asset that all corpora share; any other has its run's."""
+        if not self.stage.shared:
+            return nullcontext()
+        return run_lock.alone(self.project, name(self.stage.key), context.log)
+
+    def _materialize(self, context: dg.AssetExecutionContext) -> dg.MaterializeResult[Any]:
+        options = context.op_execution_context.op_config if self.stage.options else None
+        known = {} if self.stage.shared else recorded(context.instance, self.blocking)
+        run_id, cache = context.run.run_id, context.resources.turn
+        produced = produce(
+            Reader(self.project, self.stage, self.table_names, options, run_id, known, cache)
+        )
+        return dg.MaterializeResult(
+            metadata={
+                **_shown(self.stage, self.project, produced),
+                MADE_BY: dg.MetadataValue.json(self.made_by),
+            },
+            data_version=dg.DataVersion(produced.data_version),
+        )
+
+    def _evaluate(self, context: dg.AssetExecutionContext) -> Iterator[dg.AssetCheckResult]:
+        """Yield the results of the checks that were chosen, on the tables as they are stored."""
+        chosen = {key.name for key in context.selected_asset_check_keys}
+        cache = context.resources.turn
+        reader = Reader(self.project, self.stage, self.table_names, cache=cache)
+        for check in self.stage.all_checks:
+            if check.name in chosen:
+                yield _evaluated(check, reader)
 
 
 def _field(stage: Stage, name: str) -> dg.Field:
@@ -180,36 +210,6 @@ def _field(stage: Stage, name: str) -> dg.Field:
     # Dagster knows a set of choices by its name, which must be one in the whole deployment.
     choices = dg.Enum("__".join((*stage.key, name)), [dg.EnumValue(c) for c in option.choices])
     return dg.Field(choices, default_value=option.default, description=option.description)
-
-
-def _checks(
-    stage: Stage, project: Project, kinds: Mapping[Key, str], node: Node
-) -> dg.AssetChecksDefinition:
-    key = dg.AssetKey(list(stage.key))
-
-    @dg.multi_asset_check(
-        name="__".join(stage.key) + "__checks",
-        specs=[
-            dg.AssetCheckSpec(c.name, asset=key, description=c.description, blocking=c.blocking)
-            for c in stage.all_checks
-        ],
-        required_resource_keys={run_lock.RESOURCE},
-        can_subset=True,
-    )
-    def checked(context: dg.AssetCheckExecutionContext) -> Iterator[dg.AssetCheckResult]:
-        chosen = context.op_execution_context.selected_asset_check_keys
-        with _alone(stage, project, context), failed_attempts.noted(context, node):
-            reader = Reader(project, stage, kinds)
-            for check in stage.all_checks:
-                if dg.AssetCheckKey(key, check.name) in chosen:
-                    yield _evaluated(check, reader)
-
-    return checked
-
-
-def _alone(stage: Stage, project: Project, context: Any) -> AbstractContextManager[None]:
-    """Return the turn at an asset that all corpora share; any other has its run's."""
-    return run_lock.alone(project, name(stage.key), context.log) if stage.shared else nullcontext()
 
 
 def _found(check: Check, reader: Reader) -> tuple[Rows, bool]:

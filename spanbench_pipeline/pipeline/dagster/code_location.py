@@ -7,7 +7,6 @@ are not concerned.
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import Any
 
 import dagster as dg
 
@@ -28,10 +27,9 @@ def load(where: Project) -> dg.Definitions:
     automatic = automation.build(where, found)
     return dg.Definitions(
         assets=[
-            *(a for a in made if not isinstance(a, dg.AssetChecksDefinition)),
+            *made,
             *broken_experiments.assets(found.broken, {stage.key for stage in found.stages}),
         ],
-        asset_checks=[a for a in made if isinstance(a, dg.AssetChecksDefinition)],
         jobs=automatic.jobs,
         schedules=automatic.schedules,
         sensors=automatic.sensors,
@@ -55,10 +53,10 @@ def check_definitions(where: Project) -> None:
         ) from error
 
 
-def _made(where: Project, found: Graph) -> tuple[Graph, list[Any]]:
+def _made(where: Project, found: Graph) -> tuple[Graph, list[dg.AssetsDefinition]]:
     """Return the graph without the corpora that Dagster refuses, and what it made of the others."""
     groups = assets.group_names(found.stages)
-    made: list[Any] = []
+    made: list[dg.AssetsDefinition] = []
     refused: dict[str, InputError] = {}
     for corpus, experiment in found.experiments.items():
         own = [stage for stage in found.stages if stage.corpus == corpus]

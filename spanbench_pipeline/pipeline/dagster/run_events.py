@@ -242,7 +242,7 @@ class Reading:
 
     def _error(self, run: dg.DagsterRun, step: str | None, kind: str, message: str) -> Alert:
         stages = {"__".join(stage.key): stage for stage in self.graph.stages}
-        stage = stages.get(step or "") or stages.get((step or "").removesuffix("__checks"))
+        stage = stages.get(step or "")
         asset = name(stage.key) if stage else ""
         corpus = _corpus(stage.key) if stage else _whole(run)
         same = (failed_attempts.told(run, stage.key) if stage else "") or _root(run)

@@ -16,6 +16,7 @@ from typing import Any
 import dagster as dg
 
 from spanbench_pipeline.config.project import Project
+from spanbench_pipeline.pipeline.table_cache import TableCache
 from spanbench_pipeline.storage import locks
 from spanbench_pipeline.storage.locks import Holder
 
@@ -32,16 +33,17 @@ _UNDER_WAY = [
 
 
 def resource(project: Project, corpora: Iterable[str]) -> dg.ResourceDefinition:
-    """Yield what every asset and check of the project requires; ``corpora`` are all that there
-    are.
+    """Return what every asset and check requires: its run's lock, and the tables the run has read.
+
+    ``corpora`` are all that have an experiment.
     """
     known = sorted(corpora)
 
     @dg.resource(description="The run's turn: no other run touches its corpora meanwhile.")
-    def turn(context: dg.InitResourceContext) -> Iterator[None]:
+    def turn(context: dg.InitResourceContext) -> Iterator[TableCache]:
         run, log = context.run, context.log
         if run is None:
-            yield
+            yield TableCache()
             return
         group = run.tags.get(TURN_TAG, run.run_id)
 
@@ -52,7 +54,7 @@ def resource(project: Project, corpora: Iterable[str]) -> dg.ResourceDefinition:
         what = f"run {run.run_id[:8]}"
         held = corpora_of(run, known)
         with locks.hold(project.locks, held, group=group, what=what, waiting=waiting):
-            yield
+            yield TableCache()
 
     return turn
 

@@ -79,7 +79,7 @@ class Runner:
         return {key: stage.node(self._made_by[key]) for key, stage in self.stages.items()}
 
     @cached_property
-    def _definitions(self) -> list[dg.AssetsDefinition | dg.AssetChecksDefinition]:
+    def _definitions(self) -> list[dg.AssetsDefinition]:
         """Return what Dagster runs; whoever only asks what is stale does without."""
         return assets.definitions(list(self.stages.values()), self.project, self._made_by)
 
@@ -216,7 +216,6 @@ def _note_materializations(done: Any, result: Result) -> set[Key]:
 def _failures(done: Any, stages: Mapping[Key, Stage]) -> list[Failure]:
     """Return the steps that raised, with the error that the stage itself raised."""
     by_step = {"__".join(key): key for key in stages}
-    by_step |= {f"{step}__checks": key for step, key in list(by_step.items())}
     found = []
     for event in done.filter_events(lambda e: e.is_step_failure):
         error = event.step_failure_data.error

@@ -67,6 +67,13 @@ class PooledEventLog(SqliteEventLogStorage):
     def __init__(self, base_dir: str) -> None:
         super().__init__(base_dir)
         self._engines = _Engines(OPEN_RUNS + 1)
+        self._tables: set[str] = set()
+
+    def has_table(self, table_name: str) -> bool:
+        """Return whether the index has a table; Dagster asks at each event of a check."""
+        if table_name not in self._tables and super().has_table(table_name):
+            self._tables.add(table_name)
+        return table_name in self._tables
 
     @contextmanager
     def _connect(self, shard: str) -> Iterator[Connection]:
