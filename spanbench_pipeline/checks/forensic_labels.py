@@ -122,8 +122,8 @@ def labels_unlike_states(
 ) -> Rows:
     """Return labels and stabilities that do not follow from the states of the query's gold spans.
 
-    From the states, the excess and the rank of the first chunk in a gold document each label is
-    worked out anew, under each setting.
+    Each label is computed again, under each setting, from the states, the excess and the rank of
+    the first chunk in a gold document.
     """
     spans = _spans(forensic_labels, span_states, gold_spans)
     reached = _first_ranks(forensic_labels, rankings, gold_spans) <= forensic_labels["k"].to_numpy()

@@ -9,7 +9,7 @@ from spanbench_pipeline.cli.commands import DONE
 from spanbench_pipeline.cli.places import command, near
 from spanbench_pipeline.cli.run import find, raise_failures
 from spanbench_pipeline.config.project import Project
-from spanbench_pipeline.core.errors import InputError
+from spanbench_pipeline.core.errors import Code, InputError
 from spanbench_pipeline.pipeline import graph as graphs
 from spanbench_pipeline.pipeline import staleness
 from spanbench_pipeline.pipeline.dagster.instance import look_at, open_instance
@@ -20,7 +20,7 @@ from spanbench_pipeline.storage.results import ResultsStore
 
 
 def report(project: Project, corpus: str, baseline: str | None) -> str:
-    """Return the reports' files and baseline; makes them anew where ``baseline`` is given.
+    """Return the reports' files and baseline; writes them again where ``baseline`` is given.
 
     Raises InputError where the corpus has not been run, or the baseline is unknown or not
     measured, or new reports would show figures that are out of date or failed a check.
@@ -42,8 +42,10 @@ def report(project: Project, corpus: str, baseline: str | None) -> str:
             raise_failures(runner.materialize([key], {"baseline": baseline}), project)
         elif made.damage:
             raise InputError(
-                f"report {corpus}: {made.damage}: what is there cannot be relied on; "
-                f"{command(project)} run {corpus} makes the reports anew"
+                f"{made.damage}: the stored reports cannot be relied on",
+                code=Code.STALE,
+                place=f"report {corpus}",
+                hint=f"run {command(project)} run {corpus} to write them again",
             )
         old = set(runner.stages) - staleness.settled(runner.nodes, runner.stale())
     return _listed(project, corpus, old=key in old)

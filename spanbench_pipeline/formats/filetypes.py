@@ -85,7 +85,7 @@ def why_no_text(data: bytes) -> str | None:
     if at < 0:
         return None
     line = data.count(b"\n", 0, at) + 1
-    do = seems(data) or "Remove it, or save the text anew."
+    do = seems(data) or "Remove it, or save the text again."
     return f"no text: byte {at} (line {line}) is NUL, which no text holds. {do}"
 
 

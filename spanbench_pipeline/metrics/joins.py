@@ -69,7 +69,7 @@ def deduplicate(rankings: pa.Table) -> pa.Table:
     """Return rankings in which a list holds a chunk once, at its first rank; the rest close up.
 
     Takes any number of corpora and configurations; every list is ordered by rank (equal ranks: by
-    chunk id) and numbered from 1 anew.
+    chunk id) and numbered from 1 again.
     """
     if not rankings.num_rows:
         return rankings

@@ -78,7 +78,7 @@ def encode(
     return Encoded(vectors, n_tokens, usable, len(new))
 
 
-def encode_anew(
+def encode_uncached(
     texts: Sequence[str], settings: Encoder, *, models: Path, names: Sequence[str]
 ) -> NDArray[np.float32]:
     """Return vectors of ``texts`` past any cache, shape (n, d): what stored ones must be equal to.

@@ -32,7 +32,7 @@ class Alert:
 
     @property
     def about(self) -> str:
-        """Return what must be well again for the fault to be mended."""
+        """Return what has to work again before the fault counts as resolved."""
         return about(self.asset or self.corpus, self.check)
 
     @property

@@ -79,10 +79,10 @@ def report(alerts: Sequence[Alert], settings: Alerts, home: Path) -> list[Delive
         return deliveries
 
 
-def mend(abouts: Iterable[str], home: Path) -> None:
-    """Forget the faults about what is well again: should it fail anew, that is a new fault."""
+def resolve(abouts: Iterable[str], home: Path) -> None:
+    """Forget the faults about what works again: if it fails later, that is a new fault."""
     with _LOCK:
-        Ledger(home / LEDGER).mend(set(abouts))
+        Ledger(home / LEDGER).resolve(set(abouts))
 
 
 def _report_outages(
@@ -92,7 +92,7 @@ def _report_outages(
     home: Path,
 ) -> None:
     """Say which channels did not work: in the file always, elsewhere once an outage."""
-    ledger.mend({_outage(d).about for d in deliveries if not d.error})
+    ledger.resolve({_outage(d).about for d in deliveries if not d.error})
     outages = [_outage(d) for d in deliveries if d.error]
     failed = {d.channel for d in deliveries if d.error}
     first = [alert for alert in outages if alert.fault not in ledger]

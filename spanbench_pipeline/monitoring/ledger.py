@@ -1,4 +1,4 @@
-"""The faults that were sent and are not mended, and files that lines of JSON are added to."""
+"""Records which faults were sent and are still open, as lines of JSON added to a file."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ not make an alert a tick of one fault."""
 
 
 class Ledger:
-    """The faults that were sent and not mended since, in a file that lines are added to."""
+    """The faults that were sent and are still open, in a file that lines are added to."""
 
     def __init__(self, path: Path) -> None:
         self.path = path
@@ -39,7 +39,7 @@ class Ledger:
         return fault in self.sent
 
     def add(self, alerts: Iterable[Alert]) -> None:
-        """Remembers that these were sent."""
+        """Record that these alerts were sent."""
         for alert in alerts:
             self.sent[alert.fault] = alert.about
             try:
@@ -48,7 +48,7 @@ class Ledger:
                 _UNWRITTEN[alert.fault] = alert.about
                 log.error("%s: cannot be written: %s", self.path, error.strerror)
 
-    def mend(self, abouts: set[str]) -> None:
+    def resolve(self, abouts: set[str]) -> None:
         """Forget every fault about one of ``abouts``."""
         for well in sorted(abouts & set(self.sent.values())):
             self._forget(well)

@@ -20,7 +20,7 @@ def needed(project: Project, experiments: Iterable[Experiment]) -> set[bytes]:
     encode.
 
     Chunks with and without a card, queries and routing's cards, under each encoder whose weights
-    are there. What is not stored, or cannot be read, needs nothing: it is made and encoded anew.
+    are there. What is not stored, or cannot be read, needs nothing: it is made and encoded again.
     """
     found: set[bytes] = set()
     for experiment in experiments:
@@ -63,7 +63,7 @@ def _texts(folder: Path) -> Iterator[str]:
         try:
             chunks = parquet.read(path, "chunks").table
             texts = chunk_texts(documents, chunks)
-        except (InputError, KeyError):  # of other documents: stale, and made anew
+        except (InputError, KeyError):  # of other documents: stale, and computed again
             continue
         yield from texts
         yield from cards.carded(texts, chunks["doc_id"].to_pylist(), card_of)

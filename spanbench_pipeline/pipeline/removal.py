@@ -7,7 +7,7 @@ it deletes stays in the files' free pages. So this goes to the SQLite files of t
 - A run that was about the corpus, alone or with others, is removed with its log and its job.
 - What runs recorded of other corpora's assets and checks stays, whichever run it was: that decides
   what is stale.
-- What was recorded of the warehouse names all corpora; it is made anew afterwards.
+- What was recorded of the warehouse names all corpora; it is recorded again afterwards.
 """
 
 from __future__ import annotations
@@ -84,7 +84,7 @@ def forget(folder: Path, corpus: str) -> None:
 
 
 def settle(folder: Path) -> None:
-    """Make the files anew, without free pages and logs that hold what was removed."""
+    """Rewrite the files without the free pages and logs that still hold what was removed."""
     for path in _databases(folder):
         with _opened(path) as connection:
             if path == _index(folder):

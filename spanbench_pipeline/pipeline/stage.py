@@ -216,8 +216,8 @@ class Reader:
             wrong = f"failed a blocking check ({', '.join(recorded.failed)})"
         if wrong:
             raise UnsoundInput(
-                f"{path}: the table of {name(key)} {wrong}; it is not used: "
-                f"spanbench run {key[0]} makes it anew"
+                f"{path}: the table of {name(key)} {wrong}; it is not used; "
+                f"run spanbench run {key[0]} to compute it again"
             )
 
     def own(self) -> pa.Table:

@@ -18,10 +18,11 @@ from pathlib import Path
 import pyarrow as pa
 
 from spanbench_pipeline.config.project import Project
-from spanbench_pipeline.core.errors import InputError
+from spanbench_pipeline.core.errors import Code, InputError
 from spanbench_pipeline.storage import disk, files, parquet
 
 TABLES = ("query_metrics", "fingerprints")
+_RESTORE = "restore the folder from a copy, or accept a run again: spanbench accept {corpus}"
 _DIGEST = re.compile(r"[0-9a-f]{64}")
 
 
@@ -113,14 +114,18 @@ def _table(path: Path, name: str, corpus: str) -> pa.Table:
     except InputError as error:
         # The bytes are those that were accepted: what read them was of another version.
         raise InputError(
-            f"{path}: the accepted run has not the columns that table {name} has now; accept "
-            f"anew: spanbench accept {corpus}"
+            f"the accepted run lacks columns that table {name} has now",
+            code=Code.NOT_COMPARABLE,
+            place=path,
+            hint=f"accept a run again: spanbench accept {corpus}",
         ) from error
     others = sorted(set(table["corpus"].unique().to_pylist()) - {corpus})
     if others:
         raise InputError(
-            f"{path}: the accepted run is one of corpus {others[0]!r}, not of {corpus!r}; restore "
-            f"the folder from a copy, or accept anew: spanbench accept {corpus}"
+            f"the accepted run is one of corpus {others[0]!r}, not of {corpus!r}",
+            code=Code.MISMATCH,
+            place=path,
+            hint=_RESTORE.format(corpus=corpus),
         )
     return table
 
@@ -172,6 +177,8 @@ def _digest(paths: list[Path]) -> str:
 
 def _damaged(path: Path, corpus: str) -> InputError:
     return InputError(
-        f"{path}: the accepted run is damaged or was changed; restore the folder from a copy, or "
-        f"accept anew: spanbench accept {corpus}"
+        "the accepted run is damaged or was changed",
+        code=Code.MISMATCH,
+        place=path,
+        hint=_RESTORE.format(corpus=corpus),
     )

@@ -104,9 +104,7 @@ def write_to(typed: str, content: bytes) -> None:
 
 
 def _may_be_replaced(typed: str, target: Path) -> bool:
-    """Return whether a rename gives the person what they asked for: a new file, or a regular one
-    anew.
-    """
+    """Return True where a rename gives what was asked for: the target is new or a regular file."""
     try:
         found = target.stat()
     except FileNotFoundError:

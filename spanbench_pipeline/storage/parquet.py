@@ -15,11 +15,12 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from spanbench_pipeline.core import tables
-from spanbench_pipeline.core.errors import InputError
+from spanbench_pipeline.core.errors import Code, InputError
 from spanbench_pipeline.storage import files as writing
 
 MEASURED = "measured"
 _STATE = b"spanbench.state"
+_COMPUTE_AGAIN = "spanbench run computes it again"
 
 
 @dataclass(frozen=True)
@@ -68,14 +69,21 @@ def read(path: Path, name: str) -> Stored:
         table = pq.read_table(path, partitioning=None, page_checksum_verification=True)
     except (OSError, pa.ArrowException) as error:
         raise InputError(
-            f"{path}: the stored table is damaged ({str(error).splitlines()[0]}); "
-            "spanbench run makes it anew"
+            f"the stored table is damaged ({str(error).splitlines()[0]})",
+            code=Code.MISMATCH,
+            place=path,
+            hint=_COMPUTE_AGAIN,
         ) from error
     state = (table.schema.metadata or {}).get(_STATE, MEASURED.encode()).decode()
     wanted = tables.TABLES[name].schema
     table = table.replace_schema_metadata(None)
     if not table.schema.equals(wanted):
-        raise InputError(f"{path}: not the columns of table {name}; spanbench run makes it anew")
+        raise InputError(
+            f"not the columns of table {name}",
+            code=Code.MISMATCH,
+            place=path,
+            hint=_COMPUTE_AGAIN,
+        )
     return Stored(table, state)
 
 

@@ -2,7 +2,7 @@
 
 A row's key is a hash of the text and of the model's fingerprint, so nothing here is ever out of
 date: another model, other weights or another maximum length have other keys. A row carries a
-checksum; a damaged one counts as absent. A damaged file is moved aside and begun anew. Several
+checksum; a damaged one counts as absent. A damaged file is moved aside and a new one begun. Several
 processes may use the file at a time.
 """
 
@@ -146,7 +146,7 @@ class VectorCache:
             self.path.replace(aside)
         warnings.warn(
             f"{self.path}: the vector cache is damaged ({error}); it was moved to {aside.name} "
-            "and begun anew, so texts are encoded again",
+            "and a new one begun, so texts are encoded again",
             stacklevel=2,
         )
 
@@ -197,7 +197,7 @@ def _write(connection: sqlite3.Connection, rows: Sequence[tuple[Any, ...]]) -> N
 
 
 def _keep_only(connection: sqlite3.Connection, kept: Sequence[tuple[bytes]]) -> int:
-    """Freed pages are overwritten, and then the file and its log are made anew without them."""
+    """Delete all other vectors, overwrite the freed pages, and rewrite the file without them."""
     connection.execute("PRAGMA secure_delete = ON")
     with connection:
         connection.execute("CREATE TEMP TABLE kept (key BLOB PRIMARY KEY)")

@@ -335,12 +335,12 @@ def test_a_run_whose_corpus_was_removed_while_it_waited_writes_nothing(
     graph = graphs.build(project)
     with open_instance(project) as instance:
         waiting = Runner(project, instance, graph.of(["acme"]))
-        held = waiting._turn.hold
+        held = waiting._lock.hold
 
         def removed_meanwhile(tell):
             (project.registered / "acme.toml").unlink()
             return held(tell)
 
-        monkeypatch.setattr(waiting._turn, "hold", removed_meanwhile)
+        monkeypatch.setattr(waiting._lock, "hold", removed_meanwhile)
         with pytest.raises(InputError, match="acme was removed"):
             waiting.run()

@@ -296,7 +296,9 @@ class TestFingerprint:
 
         def vector():
             texts = ["governing law of delaware"]
-            return encoding.encode_anew(texts, settings, models=tmp_path, names=["x"])[0].tolist()
+            return encoding.encode_uncached(texts, settings, models=tmp_path, names=["x"])[
+                0
+            ].tolist()
 
         before, right = weights.fingerprint(settings, tmp_path), vector()
         moved = set()

@@ -15,7 +15,7 @@ from spanbench_pipeline.config.operations import Alerts, Email, Webhook
 from spanbench_pipeline.core.errors import InputError
 from spanbench_pipeline.monitoring import alerts, channels, ledger
 from spanbench_pipeline.monitoring.alert import SHOWN_CHARS, Alert, fault
-from spanbench_pipeline.monitoring.alerts import Delivery, mend, report, send
+from spanbench_pipeline.monitoring.alerts import Delivery, report, resolve, send
 from spanbench_pipeline.monitoring.channels.email import SUBJECT_CHARS
 from spanbench_pipeline.monitoring.channels.file import file_path
 from spanbench_pipeline.monitoring.ledger import LEDGER, append
@@ -284,9 +284,9 @@ def test_one_fault_is_sent_once_until_it_was_mended(
     assert len(report([alert(), alert()], settings, tmp_path)) == 3
     assert report([alert()], settings, tmp_path) == []
     # Another check of the asset that passes mends nothing of this one.
-    mend([alert("other").about, "small/chunks/naive run"], tmp_path)
+    resolve([alert("other").about, "small/chunks/naive run"], tmp_path)
     assert report([alert()], settings, tmp_path) == []
-    mend([alert().about], tmp_path)
+    resolve([alert().about], tmp_path)
     report([alert()], settings, tmp_path)
     report([alert(fault="f2")], settings, tmp_path)
     for arrived in (mail.messages, hook.posts, lines(tmp_path)):
@@ -319,7 +319,7 @@ def test_a_full_disk_does_not_repeat_an_alert(
         "spanbench: small/chunks/naive: check no_gaps failed (ERROR)",
         "spanbench: alerts by file: could not be sent: No space left on device (ERROR)",
     ]
-    mend([alert().about, "alerts by file run"], tmp_path)
+    resolve([alert().about, "alerts by file run"], tmp_path)
 
 
 def _append_many(path: Path, writer: int) -> None:

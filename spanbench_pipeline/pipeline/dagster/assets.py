@@ -182,7 +182,7 @@ class _Step:
     def _materialize(self, context: dg.AssetExecutionContext) -> dg.MaterializeResult[Any]:
         options = context.op_execution_context.op_config if self.stage.options else None
         known = {} if self.stage.shared else recorded(context.instance, self.blocking)
-        run_id, cache = context.run.run_id, context.resources.turn
+        run_id, cache = context.run.run_id, context.resources.run_lock
         produced = produce(
             Reader(self.project, self.stage, self.table_names, options, run_id, known, cache)
         )
@@ -197,7 +197,7 @@ class _Step:
     def _evaluate(self, context: dg.AssetExecutionContext) -> Iterator[dg.AssetCheckResult]:
         """Yield the results of the checks that were chosen, on the tables as they are stored."""
         chosen = {key.name for key in context.selected_asset_check_keys}
-        cache = context.resources.turn
+        cache = context.resources.run_lock
         reader = Reader(self.project, self.stage, self.table_names, cache=cache)
         for check in self.stage.all_checks:
             if check.name in chosen:

@@ -224,7 +224,7 @@ def _check_alerts(where: Project) -> dg.SensorDefinition:
     def sensor(context: dg.SensorEvaluationContext) -> dg.SkipReason:
         def tell(reading: Reading, ended: Finished, settings: operations.Alerts) -> int:
             found = reading.failed_checks(ended.run)
-            alerts.mend(run_events.passed(reading.instance, ended.run.run_id), where.home)
+            alerts.resolve(run_events.passed(reading.instance, ended.run.run_id), where.home)
             alerts.report(found, settings, where.home)
             return len(found)
 
@@ -248,7 +248,7 @@ def _run_failure_alerts(where: Project) -> dg.SensorDefinition:
         def tell(reading: Reading, ended: Finished, settings: operations.Alerts) -> int:
             found = reading.errors(ended) if ended.failed else []
             works = run_events.made(reading.instance, ended) - {a.about for a in found}
-            alerts.mend(works, where.home)
+            alerts.resolve(works, where.home)
             alerts.report(found, settings, where.home)
             return len(found)
 
@@ -324,7 +324,7 @@ def _tell_unusable(where: Project, problems: Mapping[str, str]) -> None:
     No run fails by it, since there is none: the other alerts would say nothing.
     """
     wrong = {corpus: problem for corpus, problem in problems.items() if problem}
-    alerts.mend([run_events.usable(c) for c in problems if c not in wrong], where.home)
+    alerts.resolve([run_events.usable(c) for c in problems if c not in wrong], where.home)
     told = [run_events.unusable(corpus, problem) for corpus, problem in wrong.items()]
     alerts.report(told, operations.load(where).alerts, where.home)
 

@@ -85,14 +85,14 @@ def _storage(folder: Path) -> dict[str, Any]:
 
 
 def _advice(reason: str) -> str:
-    """Return what to do about a state that is there and cannot be opened, by what its database
-    says.
+    """Return what to do about a state that exists and cannot be opened, by its database's
+    error message.
     """
     for word, advice in _ADVICE.items():
         if word in reason.lower():
             return advice
     return (
-        "Restore it from a copy, or move it away: then every asset is materialized anew, and no "
+        "Restore it from a copy, or move it away: then every asset is computed again, but no "
         "text is encoded again"
     )
 

@@ -274,8 +274,8 @@ def unusable(corpus: str, problem: str) -> Alert:
 
 
 def usable(corpus: str) -> str:
-    """Return what is well again where the experiment of a corpus can be used: see
-    ``alerts.mend``.
+    """Return what works again once the experiment of a corpus can be used, for
+    ``alerts.resolve``.
     """
     return about(_shown_as(corpus))
 

@@ -21,8 +21,8 @@ from spanbench_pipeline.storage import locks
 from spanbench_pipeline.storage.locks import Holder
 
 CORPORA_TAG = "spanbench/corpora"
-TURN_TAG = "spanbench/turn"
-RESOURCE = "turn"
+LOCK_TAG = "spanbench/turn"  # the name that the runs of earlier homes are recorded with
+RESOURCE = "run_lock"
 
 # A run in one of these states was started by a process; the others wait or have ended.
 _UNDER_WAY = [
@@ -39,13 +39,13 @@ def resource(project: Project, corpora: Iterable[str]) -> dg.ResourceDefinition:
     """
     known = sorted(corpora)
 
-    @dg.resource(description="The run's turn: no other run touches its corpora meanwhile.")
-    def turn(context: dg.InitResourceContext) -> Iterator[TableCache]:
+    @dg.resource(description="Lock of the run's corpora: no other run changes them meanwhile.")
+    def run_lock(context: dg.InitResourceContext) -> Iterator[TableCache]:
         run, log = context.run, context.log
         if run is None:
             yield TableCache()
             return
-        group = run.tags.get(TURN_TAG, run.run_id)
+        group = run.tags.get(LOCK_TAG, run.run_id)
 
         def waiting(corpus: str, holder: Holder | None) -> None:
             if log:
@@ -56,7 +56,7 @@ def resource(project: Project, corpora: Iterable[str]) -> dg.ResourceDefinition:
         with locks.hold(project.locks, held, group=group, what=what, waiting=waiting):
             yield TableCache()
 
-    return turn
+    return run_lock
 
 
 def corpora_of(run: Any, known: Iterable[str]) -> list[str]:
@@ -75,38 +75,40 @@ def waits(corpus: str, holder: Holder | None) -> str:
     return f"corpus {corpus} is at work in {holder or 'another run'}; waiting until it has finished"
 
 
-class Turn:
-    """The command line's turn at some corpora, with the tags that its Dagster runs share it by."""
+class CommandLock:
+    """The command line's lock of some corpora, and the tag by which its Dagster runs share it."""
 
     def __init__(self, project: Project, corpora: Iterable[str]) -> None:
         self.project = project
         self.corpora = sorted(set(corpora))
-        self.tags: Mapping[str, str] = {TURN_TAG: uuid.uuid4().hex}
+        self.tags: Mapping[str, str] = {LOCK_TAG: uuid.uuid4().hex}
 
     def hold(self, tell: Callable[[str], None]) -> AbstractContextManager[None]:
-        """Wait for the turn, say so once a corpus, and keep it."""
+        """Wait for the locks, telling once per corpus which run holds it, and hold them."""
         return locks.hold(
             self.project.locks,
             self.corpora,
-            group=self.tags[TURN_TAG],
+            group=self.tags[LOCK_TAG],
             what="spanbench",
             waiting=lambda corpus, holder: tell(waits(corpus, holder)),
         )
 
-    def bury(self, instance: dg.DagsterInstance) -> None:
-        """End the runs that an earlier process of the command line left under way.
+    def end_dead_runs(self, instance: dg.DagsterInstance) -> None:
+        """Mark as failed the runs that a killed process of the command line left in progress.
 
-        Whoever holds the turn knows that they are dead: alive, they would hold it.
+        The caller holds the locks. A run that was still alive would hold them.
         """
         for run in instance.get_runs(dg.RunsFilter(statuses=_UNDER_WAY)):
-            ours = run.tags.get(TURN_TAG) not in (None, self.tags[TURN_TAG])
+            ours = run.tags.get(LOCK_TAG) not in (None, self.tags[LOCK_TAG])
             if ours and set(corpora_of(run, self.corpora)) & set(self.corpora):
-                instance.report_run_failed(run, "its process ended without a word: killed?")
+                instance.report_run_failed(
+                    run, "its process ended without recording why; it may have been killed"
+                )
 
 
 @contextmanager
 def alone(project: Project, name: str, log: Any) -> Iterator[None]:
-    """Yield a turn at what all corpora share, for as long as it takes to make it and record it."""
+    """Hold the lock of something that all corpora share while it is made and recorded."""
     with locks.hold(
         project.locks,
         [f"_{name}"],  # no corpus has such a name

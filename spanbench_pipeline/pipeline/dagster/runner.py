@@ -17,7 +17,7 @@ from spanbench_pipeline.pipeline.code_version import Parts
 from spanbench_pipeline.pipeline.dagster import assets
 from spanbench_pipeline.pipeline.dagster.assets import SECONDS
 from spanbench_pipeline.pipeline.dagster.instance import failed_errors, records
-from spanbench_pipeline.pipeline.dagster.run_lock import CORPORA_TAG, Turn
+from spanbench_pipeline.pipeline.dagster.run_lock import CORPORA_TAG, CommandLock
 from spanbench_pipeline.pipeline.stage import Stage
 from spanbench_pipeline.pipeline.staleness import Key, Node, Record, name
 
@@ -65,7 +65,7 @@ class Runner:
         self.stages = {stage.key: stage for stage in stages}
         self._records: dict[Key, Record] | None = None
         self._defined: set[str] = set()
-        self._turn = Turn(project, {stage.corpus for stage in stages if not stage.shared})
+        self._lock = CommandLock(project, {stage.corpus for stage in stages if not stage.shared})
 
     @cached_property
     def _made_by(self) -> dict[Key, Parts]:
@@ -107,7 +107,7 @@ class Runner:
         """Materialize everything that is stale, wave after wave, while no other run is at work."""
         result = Result()
         self._as_loaded()
-        with self._turn.hold(log.warning):
+        with self._lock.hold(log.warning):
             self._begin()
             failed = staleness.waves(
                 self.nodes, self.records, lambda wave: self._wave(self._told(wave), result)
@@ -121,27 +121,27 @@ class Runner:
         result = Result()
         ops = {"__".join(key): {"config": dict(options)} for key in keys}
         self._as_loaded()
-        with self._turn.hold(log.warning):
+        with self._lock.hold(log.warning):
             self._begin()
             self._wave(list(keys), result, ops)
         return result
 
     def _as_loaded(self) -> None:
-        """Note what the code is now: while a run waits for its turn, its files may change."""
+        """Note what the code is now: while a run waits for its lock, its files may change."""
         _ = self.nodes
         self._defined = self._corpora_defined()
 
     def _corpora_defined(self) -> set[str]:
-        return set(self._turn.corpora) & {path.stem for path in self.project.experiment_files()}
+        return set(self._lock.corpora) & {path.stem for path in self.project.experiment_files()}
 
     def _begin(self) -> None:
-        """Look anew: while this run waited for its turn, another may have done its work.
+        """Look again: while this run waited for its lock, another may have done its work.
 
         Raises InputError where a corpus was removed meanwhile.
         """
         if gone := self._defined - self._corpora_defined():
-            raise InputError(f"corpus {min(gone)} was removed while this run waited for its turn")
-        self._turn.bury(self.instance)
+            raise InputError(f"corpus {min(gone)} was removed while this run waited for another")
+        self._lock.end_dead_runs(self.instance)
         self._records = None
 
     def _told(self, wave: list[Key]) -> list[Key]:
@@ -169,8 +169,8 @@ class Runner:
             },
             tags={
                 **self.tags,
-                **self._turn.tags,
-                CORPORA_TAG: ",".join(self._turn.corpora),
+                **self._lock.tags,
+                CORPORA_TAG: ",".join(self._lock.corpora),
             },
         )
         produced = _note_materializations(done, result)

@@ -94,7 +94,7 @@ def _next(
         if staleness.fails_as_it_is(nodes[key], known)
         or failed_attempts.failed(instance, nodes[key], known)
     ]
-    # What all corpora share has no corpus's turn. While a run plans it, its checks read as not
+    # What all corpora share is under no corpus's lock. While a run plans it, its checks read as not
     # evaluated: two corpora would request it in turn for ever.
     shared = [s.key for s in stages if s.shared and s.key in coming.assets and s.key in stale]
     wave = staleness.next_wave(nodes, known, [*held, *shared])
@@ -121,7 +121,7 @@ def _coming(instance: dg.DagsterInstance, graph: Graph) -> _Coming:
         chosen = run.asset_selection
         keys = shared if chosen is None else [tuple(key.path) for key in chosen]
         found.assets |= dict.fromkeys(keys, f"run {run.run_id[:8]}")
-        if run_lock.TURN_TAG not in run.tags:
+        if run_lock.LOCK_TAG not in run.tags:
             # A run of what all corpora share alone is some corpus's next wave, too.
             tagged = run.tags.get(run_lock.CORPORA_TAG, "").split(",")
             corpora = {*run_lock.corpora_of(run, known), *tagged}

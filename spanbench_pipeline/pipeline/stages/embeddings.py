@@ -23,8 +23,9 @@ from spanbench_pipeline.retrieval import cards
 from spanbench_pipeline.retrieval.texts import chunk_texts
 
 TOLERANCE = 1e-3
-"""How far a vector made anew may be from the stored one, as a share of its largest component: the
-last bits differ from machine to machine, another model or text is further off by far."""
+"""The largest permitted difference between a stored vector and the same text encoded again, as a
+share of the vector's largest component. The last bits differ between machines; another model or
+another text differs by far more."""
 MODEL_LIBRARIES = ("sentence-transformers", "tokenizers", "torch", "transformers")
 
 
@@ -132,9 +133,9 @@ def _version(names: list[str], texts: list[str], encoder: str, fingerprint: str)
 
 
 def _unlike_the_model(chunker: str, settings: Encoder, card: bool, reader: Reader) -> Rows:
-    """Return the first, middle and last stored vector against the configured model's, made anew.
+    """Return which of the first, middle and last stored vectors differ from a new encoding.
 
-    They differ where another model served, or a vector stands beside another chunk's id.
+    They differ where another model made them, or where a vector has another chunk's id.
     """
     stored = reader.own().filter(reader.own()["vector"].is_valid())
     if not stored.num_rows:
@@ -143,11 +144,11 @@ def _unlike_the_model(chunker: str, settings: Encoder, card: bool, reader: Reade
     asked = sorted({0, stored.num_rows // 2, stored.num_rows - 1})
     rows = [row for row in stored.take(asked).to_pylist() if row["chunk_id"] in text_of]
     names = [row["chunk_id"] for row in rows]
-    anew = encoding.encode_anew(
+    encoded_again = encoding.encode_uncached(
         [text_of[name] for name in names], settings, models=reader.project.models, names=names
     )
     wrong: Rows = []
-    for row, expected in zip(rows, anew, strict=True):
+    for row, expected in zip(rows, encoded_again, strict=True):
         found = np.asarray(row["vector"], dtype=np.float32)
         same = found.shape == expected.shape
         difference = float(np.abs(found - expected).max()) if same else None
@@ -173,8 +174,8 @@ def _checks(chunker: str, settings: Encoder, card: bool) -> tuple[Check, ...]:
         ),
         Check(
             "vectors_of_the_configured_model",
-            f"The model that served is {settings.name}: encoded anew, the first, middle and last "
-            "chunk have the vectors that are stored for them.",
+            f"The vectors come from {settings.name}: encoding the first, middle and last chunk "
+            "again gives the stored vectors.",
             partial(_unlike_the_model, chunker, settings, card),
         ),
     )

@@ -1,4 +1,4 @@
-"""metric_history: one file a run that made a corpus's metrics anew, and a view over all of them.
+"""metric_history: one file per run that computed a corpus's metrics, and a view over all.
 
 Nothing can compute an old file again, so each carries in its name a hash of its corpus and bytes.
 One that is no longer what its name says is left out of the view, with a warning.
