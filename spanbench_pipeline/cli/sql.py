@@ -17,8 +17,7 @@ from spanbench_pipeline.cli.commands import DONE, path_argument
 from spanbench_pipeline.cli.places import command
 from spanbench_pipeline.config.project import Project
 from spanbench_pipeline.core.errors import InputError
-from spanbench_pipeline.pipeline.dagster.home_state import HomeState
-from spanbench_pipeline.pipeline.state import Experiments
+from spanbench_pipeline.pipeline.dagster.home_state import HomeState, stored_corpora
 from spanbench_pipeline.storage import disk
 from spanbench_pipeline.storage import files as writing
 from spanbench_pipeline.storage import views as duckdb_views
@@ -72,19 +71,17 @@ def sql(
 def _views(project: Project) -> Mapping[str, Sequence[Path]]:
     """Return the files of each table that a view reads; warn of what is stale or left out."""
     home = HomeState(project)
-    corpora = [] if home.index.experiments is None else _stored(project, home.index.experiments)
+    corpora = (
+        []
+        if home.index.experiments is None
+        else stored_corpora(project, home.index.experiments.files)
+    )
     index = home.index.of(corpora, shared=False)
     if index is None or index.views.left_out:
         return _views_of_graph(home)
     for corpus in corpora:
         _warn_of_stale(home, corpus)
     return index.views.files
-
-
-def _stored(project: Project, experiments: Experiments) -> list[str]:
-    """Return the corpora of which something is stored."""
-    folders = (project.parquet, project.home / "history")
-    return [c for c in experiments.files if any((folder / c).exists() for folder in folders)]
 
 
 def _views_of_graph(home: HomeState) -> Mapping[str, Sequence[Path]]:
@@ -155,15 +152,15 @@ def _as_text(relation: Any, shape: str) -> Any:
 
 
 def _warn_of_stale(home: HomeState, corpus: str) -> None:
-    """Warn where figures of a corpus are out of date, or stand below a failed check."""
+    """Warn where stored tables of a corpus are out of date; what was never made is read by none."""
     if not (home.project.parquet / corpus).is_dir():
         return
     state = home.state([corpus], shared=False)
-    if state.records and state.stale:
+    if stale := [key for key in state.stale if key in state.records]:
         log.warning(
             "%s: %d assets are out of date, and what is read of them may be old: %s status %s",
             corpus,
-            len(state.stale),
+            len(stale),
             command(home.project),
             corpus,
         )

@@ -10,11 +10,13 @@ from collections.abc import Callable
 from contextlib import closing
 
 import dagster as dg
+import pytest
 from dagster._core.definitions.asset_checks.asset_check_evaluation import (
     AssetCheckEvaluationTargetMaterializationData,
 )
 
 from spanbench_pipeline.cli import run as run_command
+from spanbench_pipeline.cli.sql import sql
 from spanbench_pipeline.cli.status import status
 from spanbench_pipeline.config.project import Project
 from spanbench_pipeline.pipeline import graph as graphs
@@ -148,7 +150,26 @@ def test_another_corpus_leaves_the_index_of_this_one(small: Project) -> None:
     command(small)
     run_command.run(small, ["other"])
     assert indexed(small) == full(small)
+    small.downloads.mkdir(exist_ok=True)
+    (small.downloads / "archive.zip").write_bytes(b"fetched")  # it may decide what any corpus is
+    assert indexed(small) is None
+    time.sleep(0.12)
+    run_command.run(small, ["other"])
+    assert indexed(small) == full(small)  # though it did not run
     assert indexed(small, "other") == full(small, "other")
+
+
+def test_tables_that_were_never_made_are_not_said_to_be_out_of_date(
+    small: Project, capsys: pytest.CaptureFixture[str], caplog: pytest.LogCaptureFixture
+) -> None:
+    with open_instance(small) as instance:  # what fetch leaves of a corpus that never ran
+        runner = Runner(small, instance, graphs.build(small).of(["small"]))
+        runner.materialize([("small", "source_archive")], {})
+    assert (small.parquet / "small" / "source_archive.parquet").exists()
+    sql(small, "SELECT count(*) AS n FROM source_files", "csv", None)
+    rows = int(capsys.readouterr().out.split()[-1])
+    assert rows > 0
+    assert "out of date" not in caplog.text
 
 
 def test_no_index_where_dagster_stores_elsewhere_or_an_experiment_is_broken(ran: Project) -> None:

@@ -73,17 +73,38 @@ def state_of(runner: Runner) -> State:
     )
 
 
-def write_index(graph: Graph, runner: Runner, began: int) -> None:
-    """Write the index of the runner's corpora, as they are now.
+def stored_corpora(project: Project, corpora: Iterable[str]) -> list[str]:
+    """Return those of ``corpora`` of which a table or a history is stored, in the order given."""
+    folders = (project.parquet, project.home / "history")
+    return [c for c in corpora if any((folder / c).exists() for folder in folders)]
 
-    ``began`` is what ``state_index.begin`` returned before the graph was built.
+
+def write_index(graph: Graph, runner: Runner, began: int) -> None:
+    """Write the index of the runner's corpora, and of stored ones whose index is out of date.
+
+    Without the others, every ``sql`` would look at the whole home as long as one of them has not
+    run since the definitions or the downloads changed. ``began`` is what ``state_index.begin``
+    returned before the graph was built.
     """
     writer = IndexWriter(runner.project, graph.experiments, bool(graph.broken), began)
     corpora = {stage.corpus for stage in runner.stages.values() if not stage.shared}
-    before = writer.before(sorted(corpora))
-    if before:
-        runner.look_anew()
-        writer.write(before, state_of(runner), _views(runner.project, runner.stages.values()))
+    others = _unindexed(graph, runner.project) - corpora
+    before = writer.before(sorted(corpora | others))
+    if not before:
+        return
+    runner.forget_records()
+    if others:
+        from spanbench_pipeline.pipeline.dagster.runner import Runner
+
+        runner = Runner(runner.project, runner.instance, graph.of(corpora | others))
+    writer.write(before, state_of(runner), _views(runner.project, runner.stages.values()))
+
+
+def _unindexed(graph: Graph, project: Project) -> set[str]:
+    """Return the corpora of which something is stored and the index says nothing."""
+    index = IndexReader(project)
+    stored = stored_corpora(project, graph.experiments)
+    return {corpus for corpus in stored if index.of([corpus], shared=False) is None}
 
 
 def _absent(stage: Stage) -> str:

@@ -89,8 +89,8 @@ class Runner:
             self._records = records(self.instance, self.stages.values(), self.project)
         return self._records
 
-    def look_anew(self) -> None:
-        """Forget what was recorded when this runner looked last."""
+    def forget_records(self) -> None:
+        """Forget the records read so far, so that the next look reads them again."""
         self._records = None
 
     def stale(self) -> dict[Key, list[str]]:
