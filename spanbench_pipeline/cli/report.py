@@ -45,7 +45,7 @@ def report(project: Project, corpus: str, baseline: str | None) -> str:
                 f"{made.damage}: the stored reports cannot be relied on",
                 code=Code.STALE,
                 place=f"report {corpus}",
-                hint=f"run {command(project)} run {corpus} to write them again",
+                hint=f"{command(project)} run {corpus} writes them again",
             )
         old = set(runner.stages) - staleness.settled(runner.nodes, runner.stale())
     return _listed(project, corpus, old=key in old)

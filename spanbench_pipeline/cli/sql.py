@@ -71,11 +71,8 @@ def sql(
 def _views(project: Project) -> Mapping[str, Sequence[Path]]:
     """Return the files of each table that a view reads; warn of what is stale or left out."""
     home = HomeState(project)
-    corpora = (
-        []
-        if home.index.experiments is None
-        else stored_corpora(project, home.index.experiments.files)
-    )
+    experiments = home.index.experiments
+    corpora = stored_corpora(project, experiments.files) if experiments else []
     index = home.index.of(corpora, shared=False)
     if index is None or index.views.left_out:
         return _views_of_graph(home)
@@ -152,7 +149,7 @@ def _as_text(relation: Any, shape: str) -> Any:
 
 
 def _warn_of_stale(home: HomeState, corpus: str) -> None:
-    """Warn where stored tables of a corpus are out of date; what was never made is read by none."""
+    """Warn where stored tables of a corpus are out of date; one never made does not count."""
     if not (home.project.parquet / corpus).is_dir():
         return
     state = home.state([corpus], shared=False)

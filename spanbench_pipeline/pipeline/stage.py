@@ -217,7 +217,7 @@ class Reader:
         if wrong:
             raise UnsoundInput(
                 f"{path}: the table of {name(key)} {wrong}; it is not used; "
-                f"run spanbench run {key[0]} to compute it again"
+                f"spanbench run {key[0]} computes it again"
             )
 
     def own(self) -> pa.Table:

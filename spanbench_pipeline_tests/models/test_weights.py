@@ -296,9 +296,8 @@ class TestFingerprint:
 
         def vector():
             texts = ["governing law of delaware"]
-            return encoding.encode_uncached(texts, settings, models=tmp_path, names=["x"])[
-                0
-            ].tolist()
+            found = encoding.encode_uncached(texts, settings, models=tmp_path, names=["x"])
+            return found[0].tolist()
 
         before, right = weights.fingerprint(settings, tmp_path), vector()
         moved = set()

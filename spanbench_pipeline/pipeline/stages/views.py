@@ -67,7 +67,7 @@ def left_out(project: Project, stages: Sequence[Stage]) -> list[str]:
     """Return what is said of each file that exists and no view reads."""
     said = [
         f"{path}: damaged, or not the columns of table {s.table}; its figures are left out: "
-        f"run spanbench run {s.corpus} to compute it again"
+        f"spanbench run {s.corpus} computes it again"
         for s in stages
         if s.key != KEY
         for path in _existing(project, s)
